@@ -13,12 +13,12 @@ from .syntax import parse_tree
 Items = tuple[list[ast.Import], list[ast.Node]]
 
 
-def parse(source: Source, diagnostics: Diagnostics) -> Items:
-    """The imports and declarations of one source. What is wrong is told to `diagnostics`; then the result is empty."""
+def parse(source: Source, diagnostics: Diagnostics, mended: bool = False) -> Items:
+    """The imports and declarations of one source. What is wrong is told to `diagnostics`; then the result is empty, or mended where it can be."""
     items = reread.kept(source)
     if items is not None:
         return items
-    tree = parse_tree(source, diagnostics)
+    tree = parse_tree(source, diagnostics, mended)
     if tree is None:
         return [], []
     items = items_of(source, tree, diagnostics)

@@ -29,17 +29,19 @@ NO_PROGRAM = {".test": ("what a program does with packets", "lpnc test {}"), ".e
 
 
 def load(main: str | Path | Source, search: Iterable[str | Path] = (), texts: Mapping[str, str] | None = None,
-         asked: set[str] | None = None) -> ast.Program:
+         asked: set[str] | None = None, mended: bool = False) -> ast.Program:
     """The program of a `.lpn` file (or of a Source, say of standard input).
 
     `import a.b;` is `a/b.lpn` beside the importing file, else in a folder of `search`. texts: by resolved path, what is read
     instead of an imported file (an editor's unsaved text). asked: takes in the resolved paths of all files that imports may be,
-    those that are not there, too. Raises DiagnosticError with everything that is wrong with the syntax of any file, Unreadable if `main` cannot be read.
+    those that are not there, too. mended: what is wrong with the syntax of a file is left out. Else raises DiagnosticError with
+    everything that is wrong with it; Unreadable if `main` cannot be read.
     """
     source = main if isinstance(main, Source) else read_program(Path(main), str(main))
-    loader = Loader([Path(folder) for folder in search], texts or {}, set() if asked is None else asked)
+    loader = Loader([Path(folder) for folder in search], texts or {}, set() if asked is None else asked, mended)
     imports = loader.add(source, str(source.path.resolve()) if source.path else source.name)
-    loader.diagnostics.raise_errors()
+    if not mended:
+        loader.diagnostics.raise_errors()
     whole = Span(source, 1, 1, len(source.lines), len(source.lines[-1]) + 1)
     own = [decl for decl in loader.decls if decl.span.source is source]
     return ast.Program(whole, imports, loader.decls, loader.sources, own)
@@ -74,8 +76,8 @@ def decode(data: bytes) -> str:
 
 
 class Loader:
-    def __init__(self, search: list[Path], texts: Mapping[str, str], asked: set[str]):
-        self.search, self.texts, self.asked = search, texts, asked
+    def __init__(self, search: list[Path], texts: Mapping[str, str], asked: set[str], mended: bool):
+        self.search, self.texts, self.asked, self.mended = search, texts, asked, mended
         self.diagnostics = Diagnostics()
         self.decls: list = []
         self.sources: list[Source] = []
@@ -85,7 +87,7 @@ class Loader:
     def add(self, source: Source, key: str) -> list[ast.Import]:
         """Appends the source's declarations behind those of its imports."""
         self.open.append((key, source.name))
-        imports, decls = parse(source, self.diagnostics)
+        imports, decls = parse(source, self.diagnostics, self.mended)
         for one in imports:
             self.follow(one, source)
         self.open.pop()

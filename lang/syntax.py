@@ -194,8 +194,8 @@ def read(tokens: list[Token]) -> LpnParser.ProgramContext:
         raise AssertionError
 
 
-def parse_tree(source: Source, diagnostics: Diagnostics) -> LpnParser.ProgramContext | None:
-    """The tree of a whole source, or None after telling `diagnostics` what is wrong."""
+def parse_tree(source: Source, diagnostics: Diagnostics, mended: bool = False) -> LpnParser.ProgramContext | None:
+    """The tree of a whole source, or None after telling `diagnostics` what is wrong; mended: the tree of what it is without that, if it can be told."""
     before = diagnostics.errors
     tokens = tokenize(source, diagnostics)
     if diagnostics.errors > before:
@@ -207,17 +207,17 @@ def parse_tree(source: Source, diagnostics: Diagnostics) -> LpnParser.ProgramCon
     while True:
         try:
             tree = read(tokens)
-            return tree if diagnostics.errors == before else None
+            return tree if mended or diagnostics.errors == before else None
         except Mistake as mistake:
             told = diagnostics.errors
-            mended = mend(source, tokens, mistake, diagnostics)
-            if mended is None or diagnostics.errors >= MAX_ERRORS:
+            better = mend(source, tokens, mistake, diagnostics)
+            if better is None or diagnostics.errors >= MAX_ERRORS:
                 return None
-            named = mended[mistake.index:mistake.index + 1]
+            named = better[mistake.index:mistake.index + 1]
             again = not named or named[0].type == tokens[mistake.index].type or named[0].type != LpnParser.IDENT
             if diagnostics.errors == told and again:        # what is told again would be for ever; each word is made a name once
                 return None
-            tokens = mended
+            tokens = better
         except RecursionError:
             too_deep(source, tokens, diagnostics)
             return None

@@ -128,8 +128,12 @@ def test_mutated_programs(seed: int, text: str) -> None:
 @settings(max_examples=60)
 def test_programs_with_a_hole(text: str, at: int, size: int) -> None:
     at %= len(text)
-    front_end(text[:at])
-    front_end(text[:at] + text[at + size:])
+    for damaged in (text[:at], text[:at] + text[at + size:]):
+        front_end(damaged)
+        try:                                    # what an editor makes of it
+            check(load(Source("fuzz.lpn", damaged), mended=True))
+        except DiagnosticError:
+            pass
 
 
 @pytest.mark.parametrize("text", ["processor C(inout headers h, inout) {", "processor C(bit) {\n}", "parser R(packet p) { state start { transition select(h.a {\n1: accept; } } }"])

@@ -406,11 +406,13 @@ def test_symbols(session: Session, tmp_path: Path) -> None:
 
 def test_completion(session: Session, tmp_path: Path) -> None:
     async def work(editor: Editor) -> None:
-        uri, _ = await editor.open(tmp_path / "tag.lpn", TAG)
+        known = TAG.replace("struct headers", "struct Pair { bit<8> low; bit<8> high; }\nstruct headers", 1).replace(
+            "register<bit<16>>[2] base;", "register<bit<16>>[2] base; action none() { } table choice_of { key = { h.tag.kind : exact; } actions = { none; } size = 2; }")
+        uri, _ = await editor.open(tmp_path / "tag.lpn", known)
 
         async def offered(old: str, new: str) -> set[str]:
             """What is offered at the end of `new`, written in the place of `old`."""
-            text = TAG.replace(old, new)
+            text = known.replace(old, new)
             editor.change(uri, text)
             params = lsp.CompletionParams(lsp.TextDocumentIdentifier(uri), at(text, new))
             found = await editor.client.text_document_completion_async(params)
@@ -428,6 +430,30 @@ def test_completion(session: Session, tmp_path: Path) -> None:
         assert {"base", "h", "m", "node", "Tag", "DROP", "sizeof"} <= found
         assert {"udp", "ipv6", "ieee802154"} <= await offered("error { BadKind }", "import std.")
         assert await offered("error { BadKind }", "// import std.") == set()
+        found = await offered("h.tag.port = base[1];", "h . tag .")
+        assert found == await offered("h.tag.port = base[1];", "h.tag.") != set()
+        assert await offered("h.tag.port = base[1];", "h.tag.port = base[h . tag.") == found
+        assert await offered("h.tag.port = base[1];", "/* h.") == await offered("h.tag.port = base[1];", "/* h.tag. */ // h.") == set()
+        assert await offered("h.tag.port = base[1];", "/* h. */ h.") == {"tag"}
+        assert await offered("h.tag.port = base[1];", "Pair one; one.") == {"low", "high"}
+        assert await offered("h.tag.port = base[1];", "choice_of.") == {"apply"}
+        assert await offered("h.tag.port = base[1];", "if (choice_of.apply().") == {"hit", "miss", "action_run"}
+        assert await offered("h.tag.port = base[1];", "base.apply().") == await offered("h.tag.port = base[1];", "(h.tag).") == set()
+    session(work)
+
+
+def test_completion_of_imports(session: Session, tmp_path: Path) -> None:
+    for name in ("part.lpn", "notes.txt", "two-words.lpn", "header.lpn", "radio/one.lpn", "radio/deep/two.lpn", "empty/notes.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+
+    async def work(editor: Editor) -> None:
+        uri, _ = await editor.open(tmp_path / "main.lpn", TAG)
+        for written, expected in (("import ", {"std", "part", "radio"}), ("import pa", {"std", "part", "radio"}), ("import radio.", {"one", "deep"}),
+                                  ("import radio.deep.", {"two"}), ("import empty.", set()), ("import none.", set())):
+            editor.change(uri, f"{written}\n{TAG}")
+            found = await editor.client.text_document_completion_async(lsp.CompletionParams(lsp.TextDocumentIdentifier(uri), lsp.Position(0, len(written))))
+            assert isinstance(found, lsp.CompletionList) and {one.label for one in found.items} == expected, written
     session(work)
 
 
@@ -459,6 +485,10 @@ def test_completion_in_a_file_that_never_was_a_program(session: Session, tmp_pat
         answer = await editor.client.text_document_completion_async(
             lsp.CompletionParams(lsp.TextDocumentIdentifier(uri), at(text, "    h.tag.")))
         assert isinstance(answer, lsp.CompletionList) and {"kind", "port"} <= {one.label for one in answer.items}
+        text = TAG.replace("struct headers { Tag tag; }", "struct headers { Tag tag }").replace("h.tag.port = base[1];", "bit<8> seen = 1; h.tag.port = se")
+        uri, found = await editor.open(tmp_path / "wrong.lpn", text)        # in another place, too
+        answer = await editor.client.text_document_completion_async(lsp.CompletionParams(lsp.TextDocumentIdentifier(uri), at(text, "port = se")))
+        assert len(found) > 1 and isinstance(answer, lsp.CompletionList) and {"seen", "base"} <= {one.label for one in answer.items}
     session(work)
 
 

@@ -27,11 +27,11 @@ class Analysis:
         return self.index.program if self.index else None
 
 
-def analyse(name: str, text: str, path: Path | None, open_texts: Mapping[str, str] | None = None) -> Analysis:
-    """open_texts: texts that take the place of files, by resolved path."""
+def analyse(name: str, text: str, path: Path | None, open_texts: Mapping[str, str] | None = None, mended: bool = False) -> Analysis:
+    """open_texts: texts that take the place of files, by resolved path; mended: of a text with syntax errors, what it is without them."""
     out = Analysis(Source(name, text, path))
     try:
-        program = load(out.source, texts=open_texts, asked=out.asked)
+        program = load(out.source, texts=open_texts, asked=out.asked, mended=mended)
     except DiagnosticError as e:
         out.diagnostics = e.diagnostics
         return out

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 from lsprotocol import types as lsp
 
@@ -15,26 +16,31 @@ from ..types import Array, ChoiceType, EnumType, HeaderType, Meta, Packet, Stack
 from . import known
 from .index import Index
 from .places import Point
+from .rename import no_name
 from .symbols import KINDS
 
 WORDS = sorted(name.strip("'") for name in LpnParser.literalNames if re.fullmatch(r"'[a-z_]+'", name))
-PATH = re.compile(r"([A-Za-z_]\w*(?:\[[^\[\]]*\])?(?:\.[A-Za-z_]\w*(?:\[[^\[\]]*\])?)*)\s*\.\s*\w*$")
+STEP = r"[A-Za-z_]\w*\s*(?:\[[^\[\]]*\]\s*)?"
+PATH = re.compile(rf"({STEP}(?:\.\s*{STEP})*)\.\s*\w*$")
+RESULT = re.compile(r"([A-Za-z_]\w*)\s*\.\s*apply\s*\(\s*\)\s*\.\s*\w*$")     # of a table
+VALUE = re.compile(r"[\])]\s*\.\s*\w*$")        # of which nothing is known
 IMPORT = re.compile(r"^\s*import\s+([\w.]*)$")
 BEHIND = (("via", ast.Codec), ("transition", ast.State))   # words that one kind of name follows
 ELEMENTS = ("next", "last")                    # of a stack
 Names = list[tuple[str, lsp.CompletionItemKind, str]]
 
 
-def complete(index: Index | None, before: str, point: Point) -> list[lsp.CompletionItem]:
-    """before: the text of the line up to the place."""
-    if "//" in before:
-        return []
+def complete(index: Index | None, before: str, point: Point, path: Path | None) -> list[lsp.CompletionItem]:
+    """before: the text of the line up to the place; path: of the file, if it has one."""
     imported = IMPORT.match(before)
     if imported:
-        return items(modules(imported.group(1)))
-    path = PATH.search(before)
-    if path:
-        return items(members(index, re.sub(r"\[[^\]]*\]", "[]", path.group(1)).split("."), point))
+        return items([*modules(imported.group(1)), *(beside(path, imported.group(1)) if path else [])])
+    if result := RESULT.search(before):
+        return items(results(index, result[1], point))
+    if steps := PATH.search(before):
+        return items(members(index, re.sub(r"\[[^\]]*\]|\s", lambda found: "[]" if found[0][0] == "[" else "", steps[1]).split("."), point))
+    if VALUE.search(before):
+        return []
     for word, kind in BEHIND:
         if re.search(rf"\b{word}\s+\w*$", before):
             found = [decl for decl in visible(index, point) if isinstance(decl, kind)] if index else []
@@ -57,6 +63,22 @@ def modules(written: str) -> Names:
     if "." not in written:
         return [("std", kind, "the standard library")]
     return [(name, kind, f"std.{name}") for name in library.modules()] if written.startswith("std.") else []
+
+
+def beside(path: Path, written: str) -> Names:
+    """What an import can name next: the files, and the folders with files or with folders of files, in the folder that is written so far."""
+    *folders, _ = written.split(".")
+    if folders[:1] == ["std"]:
+        return []
+    found = [one for one in sorted(path.parent.joinpath(*folders).glob("*")) if not no_name(one.stem if one.suffix == ".lpn" else one.name)]
+    files: Names = [(one.stem, lsp.CompletionItemKind.Module, one.name) for one in found if one.suffix == ".lpn" and one.is_file() and one != path]
+    return files + [(one.name, lsp.CompletionItemKind.Folder, f"{one.name}/") for one in found if one.is_dir() and (any(one.glob("*.lpn")) or any(one.glob("*/*.lpn")))]
+
+
+def results(index: Index | None, table: str, point: Point) -> Names:
+    """What is asked of `t.apply()`."""
+    decl = next((one for one in visible(index, point) if getattr(one, "name", None) == table), None) if index else None
+    return [(name, lsp.CompletionItemKind.Field, text) for name, text in known.RESULT.items()] if isinstance(decl, ast.Table) else []
 
 
 def named(decls: Iterable[ast.Node]) -> Names:

@@ -12,6 +12,7 @@ STACK = {"next": "the first element that is not valid yet", "last": "the last el
          "push_front": "moves the elements back by n", "pop_front": "moves the elements forward by n"}
 BUFFER = {"put": "keeps a part of the payload under a key: put(key, offset, size)", "hold": "keeps the payload under a key",
           "take": "gives the content of a key to its chain", "drop": "forgets a key"}
+RESULT = {"hit": "whether an entry was found", "miss": "whether none was found", "action_run": "which action ran: `switch (t.apply().action_run)`"}
 PAYLOAD = {"truncate": "keeps the first n bytes of the payload"}
 OUTSIDE = {"radio.on": "turns the receiver on", "radio.off": "turns the radio off", "radio.cca": "listens: CLEAR or BUSY",
            "radio.channel": "chooses the channel", "radio.power": "sets the transmit power, in dBm",
@@ -36,7 +37,7 @@ CONSTANTS = (*builtins.VERDICTS, *builtins.RADIO_RESULTS, *builtins.COLOURS, *bu
 def about(name: str) -> str:
     """Markdown about a built-in name; empty if there is nothing to say."""
     types = {**builtins.META, **builtins.NODE}
-    for table in (VERDICTS, PACKET, HEADER, STACK, BUFFER, PAYLOAD, OUTSIDE, META, NODE, OTHER):
+    for table in (VERDICTS, PACKET, HEADER, STACK, BUFFER, RESULT, PAYLOAD, OUTSIDE, META, NODE, OTHER):
         if name in table:
             shown = f"```lpn\n{name}\n```\n\n{table[name]}"
             return f"{shown}, of type `{types[name]}`" if table in (META, NODE) else shown

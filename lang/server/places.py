@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from lsprotocol import types as lsp
 
 from .. import ast
-from ..source import Source, Span
+from ..source import COMMENT, Source, Span
 
 TYPED = ("type_ref", "cell", "amount", "return_type", "base")           # what is written before a declared name
 WORDED = (ast.State, ast.Action, ast.Timing, ast.Protocol, ast.BufferDecl, ast.Table)       # begin with a word that may be a name, too; a value set has a table
@@ -49,6 +49,13 @@ class Point:
 
     def within(self, span: Span) -> bool:
         return (span.line, span.column) <= (self.line, self.column) <= (span.end_line, span.end_column)
+
+
+def in_comment(source: Source, point: Point) -> bool:
+    """Whether what is written at a place is part of a comment."""
+    offset = sum(len(line) + 1 for line in source.lines[:point.line - 1]) + point.column - 1
+    return any(found.start() < offset and (offset < found.end() or offset == found.end() and not (found[0][1] == "*" and found[0].endswith("*/")))
+               for found in COMMENT.finditer(source.text))
 
 
 def find_name(span: Span, name: str, line: int, start: int) -> Span | None:

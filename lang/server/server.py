@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -21,7 +22,7 @@ from .complete import complete
 from .describe import hover, row_hover
 from .fixes import fixes
 from .index import Mention
-from .places import Point, column, meet, position, range_of
+from .places import Point, column, in_comment, meet, position, range_of
 from .protocol import Protocol
 from .rename import clash, no_name, places, refusal
 from .symbols import symbols
@@ -299,11 +300,27 @@ def document_symbols(ls: LanguageServer, params: lsp.DocumentSymbolParams) -> li
 def completion(ls: LanguageServer, params: lsp.CompletionParams) -> lsp.CompletionList:
     uri = params.text_document.uri
     text = text_of(uri)
-    line = text.lines[params.position.line].rstrip("\r\n") if params.position.line < len(text.lines) else ""
-    at = column(line, params.position.character)
+    source = Source(uri, text.source)
+    line = source.lines[params.position.line] if params.position.line < len(source.lines) else ""
+    point = Point(params.position.line + 1, column(line, params.position.character))
+    if in_comment(source, point):
+        return lsp.CompletionList(False, [])
+    before, path = source.code[point.line - 1][:point.column - 1] if line else "", path_of(uri)
+    found = next((items for one in programs(uri, point) if (items := complete(one.index, before, point, path))), None)
+    return lsp.CompletionList(False, complete(None, before, point, path) if found is None else found)
+
+
+def programs(uri: str, point: Point) -> Iterator[Analysis]:
+    """What is known of a text that is being written at a place: as it was when it last was a program, without its mistakes, and without the line."""
     document = documents.get(uri) or refresh(uri)
-    good = document.good or without_line(uri, params.position.line)
-    return lsp.CompletionList(False, complete(good.index if good else None, line[:at - 1], Point(params.position.line + 1, at)))
+    if document.good is not None:
+        yield document.good
+    text, path = text_of(uri).source, path_of(uri)
+    mended = analyse(path.name if path else uri, text, path, texts_beside(uri), mended=True)
+    if mended.index is not None:
+        yield mended
+    if (without := without_line(uri, point.line - 1)) is not None:
+        yield without
 
 
 def without_line(uri: str, line: int) -> Analysis | None:
@@ -312,18 +329,18 @@ def without_line(uri: str, line: int) -> Analysis | None:
     lines = text.source.split("\n")
     lines[line:line + 1] = [""]
     path = path_of(uri)
-    found = analyse(path.name if path else uri, "\n".join(lines), path)
+    found = analyse(path.name if path else uri, "\n".join(lines), path, texts_beside(uri))
     return found if found.index is not None else None
 
 
 @server.feature(lsp.TEXT_DOCUMENT_SIGNATURE_HELP, lsp.SignatureHelpOptions(trigger_characters=["(", ","]))
 def signature_help(ls: LanguageServer, params: lsp.SignatureHelpParams) -> lsp.SignatureHelp | None:
     uri = params.text_document.uri
-    document = documents.get(uri) or refresh(uri)
     lines = text_of(uri).source.split("\n")
     line = lines[params.position.line] if params.position.line < len(lines) else ""
-    good = document.good or without_line(uri, params.position.line)
-    return signature(good.index if good else None, lines, Point(params.position.line + 1, column(line, params.position.character)))
+    point = Point(params.position.line + 1, column(line, params.position.character))
+    known = next(programs(uri, point), None)
+    return signature(known.index if known else None, lines, point)
 
 
 @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix]))
