@@ -108,7 +108,7 @@ def test_what_is_refused_is_no_fault(tmp_path) -> None:
     opened = json.dumps({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": {
         "uri": uri, "languageId": "lpn", "version": 1, "text": "const bit<8> A = 1;\n"}}}).encode()
     rename = request(1, "rename", json.dumps({"textDocument": {"uri": uri}, "position": {"line": 0, "character": 13}, "newName": "1"}))
-    assert talk(INITIALIZE, opened, rename, SHUTDOWN.replace(b'"id":1', b'"id":2'), EXIT)[1]["error"]["message"] == "'1' cannot be a name"
+    assert talk(INITIALIZE, opened, rename, SHUTDOWN.replace(b'"id":1', b'"id":2'), EXIT)[1]["error"]["message"] == "'1' cannot be a name: these are letters, digits and _, and do not begin with a digit"
 
 
 def test_exit_without_shutdown() -> None:
