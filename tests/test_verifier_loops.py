@@ -53,7 +53,7 @@ LOOPS = [
     ("shifted right by two", "w6 &= 255\nif w6 == 0 goto M\nL: w6 >>= 2\nif w6 != 0 goto L\nM: r0 = 0", [4]),
     ("shifted right, perhaps already nothing", "w6 &= 255\nL: w6 >>= 1\nif w6 != 300 goto L", None),
     ("shifted right, of 32 bits", "w6 |= 1\nL: w3 = w6\nw6 >>= 1\nif w3 > 1 goto L", [32]),
-    ("shifted right, negative as a signed number", "r2 = *(u64 *)(r9 + 0)\nif r2 s> 5 goto M\nif r2 == 0 goto M\nL: r3 = r2\nr2 >>= 1\nif r3 > 1 goto L\nM: r0 = 0", [65]),
+    ("shifted right, negative as a signed number", "r2 = *(u64 *)(r9 + 0)\nif r2 s> 5 goto M\nif r2 == 0 goto M\nL: r3 = r2\nr2 >>= 1\nif r3 > 1 goto L\nM: r0 = 0", [64]),
     ("shifted right as a signed number, perhaps negative", "r2 = *(u64 *)(r9 + 0)\nif r2 s> 5 goto M\nif r2 == 0 goto M\nL: r3 = r2\nr2 s>>= 1\nif r3 != 0 goto L\nM: r0 = 0", None),
     ("shifted right, something added before", "w2 = 100\nL: w2 += 7\nw2 >>= 1\nif w2 != 0 goto L", None),
     ("shifted left past 32 bits", "w2 = 0x40000001\nL: w2 <<= 1\nif w2 != 0 goto L", None),

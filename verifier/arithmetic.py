@@ -118,15 +118,17 @@ class Arithmetic(Memory):
             self.made_of(s, slot, name, a, b, out.sym, wide)
         if name == "LSH" and out.sym and b.sym and not b.off and na.is_const and 0 < na.ulo << nb.uhi <= (SHI if wide else d.M32):
             s.powers[out.sym] = b.sym, na.ulo
-        if self.patient and out.sym and max(na.uhi, nb.uhi) <= (SHI if wide else d.M32):
-            self.below(s, name, a, b, out.sym)
+        if self.patient and out.sym:
+            self.below(s, name, a, b, out.sym, SHI if wide else d.M32)
         return out
 
-    def below(self, s: State, name: str, a: Value, b: Value, out: int) -> None:
-        """A part of a number is below it, and what is left below what divided it."""
+    def below(self, s: State, name: str, a: Value, b: Value, out: int, limit: int) -> None:
+        """A part of a number is below it, and what is left below what divided it, if neither is above the limit."""
         n, by = s.num(a), s.num(b)
-        if name in ("DIV", "RSH") and a.sym and by.is_const:
-            k = by.ulo if name == "DIV" else 1 << by.ulo
+        if max(n.uhi, by.uhi) > limit:
+            return
+        k = 0 if not by.is_const else by.ulo if name == "DIV" else 1 << by.ulo if name == "RSH" else 0
+        if k and a.sym:
             s.learn_gap(a.sym, out, a.off + n.uhi // k - n.uhi, a.off + n.ulo // k - n.ulo)
         elif name == "MOD" and b.sym:
             s.learn_gap(b.sym, out, b.off - by.uhi, b.off - 1)
