@@ -272,7 +272,7 @@ def test_the_command_writes_what_the_library_does(tmp_path):
 
 
 @pytest.mark.parametrize("options", [(), ("--hex", "3")], ids=["file", "hex"])
-def test_what_a_slot_has_to_hold_is_said(tmp_path, options):
+def test_the_command_says_what_a_slot_has_to_hold(tmp_path, options):
     out, whole = tmp_path / "x", pack(certified("duty/duty"))
     small = pack(certified("duty/duty"), small=True)
     for more, size, said in ((("--compact",), len(small), f"{len(small):,} bytes ({len(whole):,} where the node has expanded it), 8 modules"),
