@@ -104,14 +104,19 @@ def greatest(type_: Type | None) -> int:
 
 
 ANY = (0, 1 << 64)
-#: The least and the greatest of two numbers: a to b, and c to d.
+#: The least and the greatest of two numbers: a to b, and c to d. What is below 0 is large where it divides, shifts or is shifted by.
 OF_TWO = {
     "+": lambda a, b, c, d: (a + c, b + d),
     "-": lambda a, b, c, d: (a - d, b - c),
     "*": lambda a, b, c, d: (min(a * c, a * d, b * c, b * d), max(a * c, a * d, b * c, b * d)),
-    "/": lambda a, b, c, d: (a // max(d, 1), b // max(c, 1)) if a >= 0 else ANY,
-    "%": lambda a, b, c, d: (0, min(b, d - 1)) if a >= 0 and d else ANY,
-    "<<": lambda a, b, c, d: (min(a, 0) << min(d, 64), max(b, 0) << min(d, 64)),
-    ">>": lambda a, b, c, d: (0, b >> c) if a >= 0 else ANY,
+    "/": lambda a, b, c, d: (a // max(d, 1) if c >= 0 else 0, b // max(c, 1)) if a >= 0 else ANY,
+    "%": lambda a, b, c, d: (0, min(b, d - 1) if c >= 0 else b) if a >= 0 and d else ANY,
+    "<<": lambda a, b, c, d: (min(a, 0) << shift(d), max(b, 0) << shift(d)),
+    ">>": lambda a, b, c, d: (0, b >> shift(c)) if a >= 0 else ANY,
     "&": lambda a, b, c, d: (0, min(b, d)) if a >= 0 and c >= 0 else ANY,
 }
+
+
+def shift(n: int) -> int:
+    """A count that shifts no less, or no more, than a whole number."""
+    return min(max(n, 0), 64)
