@@ -296,7 +296,7 @@ class Arithmetic(Memory):
             for theirs, w, c in summands.sums_with(s, mine):
                 lo, hi = s.gap(theirs, other)
                 s.learn_gap(w, sym, lo + moved + c, hi + moved + c)
-        s.added[b.sym] = a.sym, sym, -moved
+        summands.note(s, b.sym, a.sym, sym, -moved)
         for x, t in list(s.defs.items()):
             if t[0] in (a.sym, b.sym):
                 summands.define(s, x, *t)
@@ -330,7 +330,7 @@ class Arithmetic(Memory):
         out = self.fresh(s, slot, n)
         if out.sym:
             summands.define(s, out.sym, b.sym, a.sym, a.off - b.off)
-            if summands.ends_within_packet(s, a.sym):
+            if self.patient or summands.ends_within_packet(s, a.sym):
                 lo, hi = s.bounds(b.sym)
                 s.learn_gap(out.sym, a.sym, lo - a.off + b.off, hi - a.off + b.off)
         return out
@@ -427,7 +427,7 @@ class Arithmetic(Memory):
             self.relate_sum(s, sym, p, n)
         else:
             s.learn_gap(p.sym, sym, p.off - nhi, p.off - nlo)
-            s.added[n.sym] = sym, p.sym, p.off - n.off
+            summands.note(s, n.sym, sym, p.sym, p.off - n.off)
         return Value(POINTER, p.region, sym, 0)
 
     def pointer_difference(self, s: State, slot: int, a: Value, b: Value, wide: bool) -> Value:

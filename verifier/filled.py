@@ -59,24 +59,26 @@ def place(s: State, v: Value) -> Term:
     return resolved(s, (v.off, ((v.sym, 1),) if v.sym else ()), True)
 
 
-def resolved(s: State, t: Term, differences: bool = False) -> Term:
-    """The same number, by unknowns that others were made of: shifted left, added, on a line, and subtracted where `differences`."""
-    seen = set()
+def resolved(s: State, t: Term, differences: bool = False, constants: bool = True) -> Term:
+    """The same number, by unknowns that others were made of: shifted left, added, on a line, and subtracted where `differences`; where `constants`,
+    those that can be one number only are that."""
+    seen, gone = set(), set()
     while todo := next(((sym, k) for sym, k in t[1] if sym not in seen), None):
         sym, k = todo
         seen.add(sym)
-        if (origin := _origin(s, sym, differences)) is None:
+        if (origin := _origin(s, sym, differences, constants)) is None:
             continue
         rest = linear(t[0] + k * origin[0], (*((x, n) for x, n in t[1] if x != sym), *((x, k * n) for x, n in origin[1])))
-        if len(rest[1]) <= MAX_PARTS and not any(x in seen for x, _ in origin[1]):
+        if len(rest[1]) <= MAX_PARTS and not any(x in gone for x, _ in origin[1]):
             t = rest
+            gone.add(sym)
     return t
 
 
-def _origin(s: State, sym: int, differences: bool) -> Term | None:
+def _origin(s: State, sym: int, differences: bool, constants: bool) -> Term | None:
     """What is the same number as the symbol."""
     lo, hi = s.bounds(sym)
-    if lo == hi:
+    if lo == hi and constants:
         return lo, ()
     if (shift := s.scaled.get(sym)) is not None and shift[1] < 0 and shift[0] in s.vars:
         return 0, ((shift[0], 1 << -shift[1]),)
@@ -124,7 +126,9 @@ def _not_below(s: State, a: Term, b: Term) -> bool:
     made = resolved(s, t)
     if made != t and at_least(s, made) >= 0:
         return True
-    return bool(s.defs) and (whole := resolved(s, t, True)) != made and at_least(s, whole) >= 0
+    if s.defs and (whole := resolved(s, t, True)) != made and at_least(s, whole) >= 0:
+        return True
+    return bool(s.added) and (summed := resolved(s, t, False, False)) != made and at_least(s, summed) >= 0      # a sum that is one number here
 
 
 # What a state knows -----------------------------------------------------------------------------------
@@ -267,10 +271,10 @@ def joined(out: State, states: list[State], members: dict[int, tuple[tuple, tupl
 
 
 def _needed(s: State, spans: list[Span]) -> list[Span]:
-    """Without those that lie within another one, whatever the unknowns are that can be one number only here."""
+    """Without those that lie within another one, whatever the unknowns are that can be one number only here. Of two that say the same the first one stays."""
     out: list[Span] = []
     for i, span in enumerate(spans):
-        if not any(_within(s, span, other) for other in (*out, *spans[i + 1:])):
+        if not any(_within(s, span, other) for other in out) and not any(_within(s, span, other) and not _within(s, other, span) for other in spans[i + 1:]):
             out.append(span)
     return out
 
@@ -312,6 +316,28 @@ def _guesses(out: State, states: list[State], members: dict[int, tuple[tuple, tu
                 continue
             for piece in _pieces(there, here, plain[j], plain[i]):
                 yield from _moving(out, *piece, steps, names[j])
+    for s, known in zip(states, names):
+        also = _as_said(s, known)
+        for depth, first, end in s.filled if also else ():
+            for lo, hi in product(_translated(first, also), _translated(end, also)):
+                yield depth, lo, hi
+    begins = [(m, syms, offs) for m, (syms, offs) in members.items() if any([lo == hi for s, sym in zip(states, syms) for lo, hi in (s.bounds(sym),)])]
+    for j, there in enumerate(states):
+        for depth, first, end in there.filled:
+            for q, m, sym, off in [(q, m, syms[j], offs[j]) for q, k in end[1] if k == 1 for m, syms, offs in begins if syms[j] not in (0, q)]:
+                if (least := there.gap(sym, q)[0]) >= -FACTORS:     # up to there at least, and where the number is that constant perhaps nothing is written
+                    for lo, hi in product(_translated(first, names[j]), _translated(linear(end[0], ((x, k) for x, k in end[1] if x != q)), names[j])):
+                        yield depth, lo, linear(hi[0] + least - off, (*hi[1], (m, 1)))
+
+
+def _as_said(s: State, names: dict[int, list[tuple[int, int]]]) -> dict[int, list[tuple[int, int]]]:
+    """The same names, and those of symbols that are exactly so far from one that has a name; none, if there are no such."""
+    also: dict[int, list[tuple[int, int]]] = {}
+    for (a, b), (lo, hi) in s.diff.items() if s.filled else ():
+        if lo == hi:
+            for x, y, gap in ((a, b, lo), (b, a, -lo)):
+                also.setdefault(x, []).extend((m, off + gap) for m, off in names.get(y, ()))
+    return {x: also.get(x, []) + names.get(x, []) for x in also.keys() | names.keys()} if any(also.values()) else {}
 
 
 def _translated(t: Term, names: dict[int, list[tuple[int, int]]]) -> Iterator[Term]:

@@ -408,8 +408,8 @@ class State:
         if self.defs:
             defs = {}
             for x, (v, w, _) in self.defs.items():
-                if x in live:
-                    live |= {v, w}
+                if x in live or not w and v in live and affine.compared(self, x, live - {v}):      # what is left of a constant, and something is at most as much
+                    live |= {x, v, w}
                     defs[x] = self.defs[x]
             self.defs = defs
         if self.lines:
@@ -432,7 +432,7 @@ class State:
             if known := getattr(self, kind):
                 setattr(self, kind, {x: t for x, t in known.items() if x in live and t[0] in live})
         if self.added:
-            self.added = {x: t for x, t in self.added.items() if x in live and t[0] in live and (t[1] in live or summands.within_packet(self, t[1]))}
+            self.added = {x: t for x, t in self.added.items() if x in live and t[0] in live and (t[1] in live or summands.within_packet(self, t[1]) or summands.bounded(self, x, *t))}
             live |= {w for _, w, _ in self.added.values()}
         if not self.vars.keys() <= live:
             self.vars = {s: n for s, n in self.vars.items() if s in live}

@@ -37,6 +37,14 @@ def learn_sums(s: State, a: int, b: int) -> bool:
     return True
 
 
+def note(s: State, x: int, v: int, w: int, c: int) -> None:
+    """w = v + x - c. What was noted of another sum of `x` is of that one's other summand from now on, if nothing is noted of that."""
+    other, before, c0 = s.added.get(x, (0, 0, 0))
+    if other and (other, before) != (v, w):
+        s.added.setdefault(other, (x, before, c0))
+    s.added[x] = v, w, c
+
+
 def define(s: State, x: int, v: int, w: int, c: int) -> None:
     """x = w - v + c. Less than what is left of the packet behind a cursor is what is left behind one that far on, if there is one."""
     s.defs[x] = v, w, c
@@ -76,6 +84,11 @@ def within_packet(s: State, x: int) -> bool:
 def ends_within_packet(s: State, x: int) -> bool:
     """So many octets of the packet, from its begin or from a cursor, were compared with the packet's end, or are what is left before it."""
     return x == LEN or within_packet(s, x) or x in s.added and within_packet(s, s.added[x][1]) or x in s.defs and s.defs[x][1] == LEN
+
+
+def bounded(s: State, x: int, v: int, w: int, c: int) -> bool:
+    """Of the sum w = v + x - c more is known than its summands say: it was compared."""
+    return bool(v and w) and w in s.vars and s.bounds(w)[1] < s.bounds(v)[1] + s.bounds(x)[1] - c
 
 
 def cursor_before(s: State, x: int) -> int | None:

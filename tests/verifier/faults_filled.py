@@ -62,8 +62,8 @@ def a_factor_is_one(patch):
     """What was shifted left is taken for what it was."""
     origin = filled._origin
 
-    def wrong(s, sym, differences):
-        out = origin(s, sym, differences)
+    def wrong(s, sym, *how):
+        out = origin(s, sym, *how)
         return out and (out[0], tuple((x, 1 if k > 1 else k) for x, k in out[1]))
     patch.setattr(filled, "_origin", wrong)
 
@@ -72,8 +72,8 @@ def a_factor_is_one(patch):
 def a_difference_is_a_sum(patch):
     origin = filled._origin
 
-    def wrong(s, sym, differences):
-        out = origin(s, sym, differences)
+    def wrong(s, sym, *how):
+        out = origin(s, sym, *how)
         return out and (out[0], tuple((x, abs(k)) for x, k in out[1]))
     patch.setattr(filled, "_origin", wrong)
 

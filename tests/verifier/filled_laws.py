@@ -79,7 +79,7 @@ def answers(w: World) -> list[str]:
     s, out = w.state, []
     for _ in range(4):
         t = w.term()
-        for made in (filled.resolved(s, t), filled.resolved(s, t, True)):
+        for made in (filled.resolved(s, t), filled.resolved(s, t, True), filled.resolved(s, t, False, False)):
             if w.value(made) != w.value(t):
                 out.append(f"{t} is {w.value(t)}, {made} is not")
         if filled.at_least(s, t) > w.value(t):
