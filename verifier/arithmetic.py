@@ -80,7 +80,7 @@ class Arithmetic(Memory):
                           ("compare its lower half with 0 first" if upper else "compare it with 0 first"),
                           f"when {reg} is {upper:#x}, its lower half, the divisor, is 0" if upper
                            else f"when {reg} is 0, this divides by it" if b.sym else "this divides by 0 in every run")
-            if 0 in nb:
+            if 0 in nb and nb.slo >= 0:
                 nb = d.within(nb, 1, SHI) or d.const(1)
             limit = d.M32 >> 1 if name[0] == "S" else d.M32
             if wide and max(na.uhi, nb.uhi) > limit:
@@ -97,7 +97,7 @@ class Arithmetic(Memory):
                 self.unclean(slot)
             if nb.is_const and nb.ulo and (wide or na.uhi <= d.M32) and (extended := self.shift_back(s, slot, name, a, width - nb.ulo, wide)) is not None:
                 return extended
-        elif name == "AND" and nb.is_const and not (na.bits | na.mask) & ~nb.ulo:
+        elif name == "AND" and nb.is_const and not (na.bits | na.mask) & ~(nb.ulo if wide else nb.ulo & d.M32):
             return a                                  # the mask removes nothing
         elif name in ("OR", "XOR") and nb.is_const and nb.ulo == 0 and (wide or na.uhi <= d.M32):
             return a
@@ -111,12 +111,12 @@ class Arithmetic(Memory):
                 return self.addition(s, slot, a, b, wide)
         if name in ("MUL", "LSH") and a.sym and nb.is_const and (known := self.known_multiple(s, a, nb.ulo if name == "MUL" else 1 << nb.ulo, SHI if wide else d.M32)):
             return known
-        if name == "AND" and a.sym and nb.is_const and (again := derived.made_before(s, *derived.bits_in(s, a.sym, a.off, 0, nb.ulo))):
+        if name == "AND" and a.sym and nb.is_const and (again := derived.made_before(s, *derived.bits_in(s, a.sym, a.off, 0, nb.ulo if wide else nb.ulo & d.M32))):
             return Value(NUMBER, None, again, 0)
         out = self.fresh(s, slot, d.alu(name, na, nb, wide))
         if out.sym and a.sym and name in MAKING:
             self.made_of(s, slot, name, a, b, out.sym, wide)
-        if name == "LSH" and out.sym and b.sym and not b.off and na.is_const and 0 < na.ulo << nb.uhi <= (SHI if wide else d.M32):
+        if name == "LSH" and out.sym and b.sym and not b.off and (wide or s.num(b).uhi <= d.M32) and na.is_const and 0 < na.ulo << nb.uhi <= (SHI if wide else d.M32):
             s.powers[out.sym] = b.sym, na.ulo
         if self.patient and out.sym:
             self.below(s, name, a, b, out.sym, SHI if wide else d.M32)

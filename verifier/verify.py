@@ -165,7 +165,7 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
             first = report, analysis, graph, broken = again
     room = MORE + graph.expanded if graph is not None else 0
     for turn in range(ROUNDS if apart else 0):
-        if report.rule not in OF_MORE or report.insn is None or attempts.left <= 0:
+        if report.rule not in OF_MORE or report.insn is None or graph is None or attempts.left <= 0:
             break
         found = more(graph, report.insn, 1 << turn, room - graph.expanded)
         if not found:
