@@ -188,3 +188,12 @@ def test_what_is_told_is_the_mistake_behind_what_a_try_has_proved() -> None:
     assert "packet offset 14" in alone.message, alone.message                    # one analysis stops at what it cannot prove
     both = wrong.replace("> 1020", "> 1019")
     assert "packet offset 14" in verify(assemble(HEAD + both), XDP, apart=True).message      # what no try has proved comes first
+
+
+@pytest.mark.parametrize("text,rule", [
+    ("b70000000000000007000000010000006112340000000000150201000000000007000000010000000700000001000000a500fdff0a0000009500000000000000", 33),
+    ("bf160000000000007969100000000000899238000000000018000000ffff00000000000000000000dc00000020000000bf250000000000003e0502000000000014050000"
+     "00000100a6020000ffffff7fb4000000000000009500000000000000", None)], ids=["a loop that has two entries", "a way that nobody takes"])
+def test_what_cannot_be_looked_at_once_more_is_judged(text, rule):
+    """An irreducible loop has no graph whose blocks could be copied, and of an empty set there is no sum: both were internal errors."""
+    assert verify(bytes.fromhex(text), LPN, record_size=64, apart=True).rule == rule

@@ -97,7 +97,7 @@ class Arithmetic(Memory):
                 self.unclean(slot)
             if nb.is_const and nb.ulo and (wide or na.uhi <= d.M32) and (extended := self.shift_back(s, slot, name, a, width - nb.ulo, wide)) is not None:
                 return extended
-        elif name == "AND" and nb.is_const and not (na.bits | na.mask) & ~(nb.ulo if wide else nb.ulo & d.M32):
+        elif name == "AND" and nb.is_const and not (na.bits | na.mask) & ~(mask := nb.ulo if wide else nb.ulo & d.M32):
             return a                                  # the mask removes nothing
         elif name in ("OR", "XOR") and nb.is_const and nb.ulo == 0 and (wide or na.uhi <= d.M32):
             return a
@@ -111,7 +111,7 @@ class Arithmetic(Memory):
                 return self.addition(s, slot, a, b, wide)
         if name in ("MUL", "LSH") and a.sym and nb.is_const and (known := self.known_multiple(s, a, nb.ulo if name == "MUL" else 1 << nb.ulo, SHI if wide else d.M32)):
             return known
-        if name == "AND" and a.sym and nb.is_const and (again := derived.made_before(s, *derived.bits_in(s, a.sym, a.off, 0, nb.ulo if wide else nb.ulo & d.M32))):
+        if name == "AND" and a.sym and nb.is_const and (again := derived.made_before(s, *derived.bits_in(s, a.sym, a.off, 0, mask))):
             return Value(NUMBER, None, again, 0)
         out = self.fresh(s, slot, d.alu(name, na, nb, wide))
         if out.sym and a.sym and name in MAKING:
