@@ -54,8 +54,14 @@ void lpn_radio_lit(bool lit);
 /** GNRC has switched the radio. */
 void lpn_radio_note_state(bool on);
 
-/** The driver listens again after a frame: if hooks want it off that is said again, soon. */
+/** The driver listens again after a frame: what hooks want is said again, soon. */
 void lpn_radio_on_again(void);
+
+/** Let it listen, before it sends: a driver that is to send while the radio sleeps lets it sleep behind each frame from then on. */
+void lpn_radio_wake(void);
+
+/** Is a frame being received? */
+bool lpn_radio_receives(void);
 
 /* lpn_radio_tx.c */
 

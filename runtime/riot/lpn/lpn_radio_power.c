@@ -16,9 +16,18 @@
 #include <errno.h>
 
 #include "lpn_radio.h"
+#if IS_USED(MODULE_AT86RF2XX)
+#  include "at86rf2xx_internal.h"
+#  include "at86rf2xx_netdev.h"
+#  include "at86rf2xx_registers.h"
+#endif
 
 static struct {
+    bool ours;                      /* hooks want something, not only GNRC */
     bool on, lit;                   /* as hooks want it; as it is */
+    bool channel_waits, dbm_waits;  /* for the end of a frame that is sent */
+    uint16_t channel;
+    int16_t dbm;
     uint32_t since;
     uint64_t lit_us, all_us;
     uint32_t all_since;
@@ -53,32 +62,99 @@ void lpn_radio_reset(void)
     _power.lit_us = _power.all_us = 0;
 }
 
-/* The driver goes back to listening after each frame: what hooks want is said again then. */
-static void _apply(void)
+bool lpn_radio_receives(void)
 {
+    netopt_state_t state;
+    return _power.lit && !lpn_radio_is_new()
+           && (lpn_radio_driver->get(lpn_netif->dev, NETOPT_STATE, &state, sizeof(state)) >= 0)
+           && (state == NETOPT_STATE_RX);
+}
+
+/* Before it changes the radio's state this driver waits for the end of a frame that is received, up to 5 ms with its
+ * acknowledgement. No hook's deadline has room for it: the frame is broken off. */
+static void _break_off(void)
+{
+#if IS_USED(MODULE_AT86RF2XX)
     netdev_t *dev = lpn_netif->dev;
-    netopt_state_t state = _power.on ? NETOPT_STATE_IDLE : NETOPT_STATE_SLEEP;
-    if (lpn_radio_sends()) {
-        return;
+    if (_power.lit && (lpn_radio_driver->send == at86rf2xx_driver.send)) {
+        at86rf2xx_reg_write(container_of(container_of(dev, netdev_ieee802154_t, netdev), at86rf2xx_t, netdev),
+                            AT86RF2XX_REG__TRX_STATE, AT86RF2XX_TRX_STATE__FORCE_TRX_OFF);
     }
-    if (lpn_radio_driver->set(dev, NETOPT_STATE, &state, sizeof(state)) >= 0) {
-        lpn_radio_lit(_power.on);
+#endif
+}
+
+static void _set_state(netopt_state_t state)
+{
+    if (lpn_radio_driver->set(lpn_netif->dev, NETOPT_STATE, &state, sizeof(state)) >= 0) {
+        lpn_radio_lit(state == NETOPT_STATE_IDLE);
     }
 }
 
+/* Set an option for which the radio must not listen. */
+static void _set_phy(netopt_t opt, const void *value, size_t size)
+{
+    _break_off();
+    lpn_radio_driver->set(lpn_netif->dev, opt, value, size);
+    if (_power.lit) {
+        _set_state(NETOPT_STATE_IDLE);
+    }
+}
+
+static void _tell_channel(void)
+{
+    _power.channel_waits = lpn_radio_sends();
+    if (!_power.channel_waits) {
+        _set_phy(NETOPT_CHANNEL, &_power.channel, sizeof(_power.channel));
+    }
+}
+
+static void _tell_dbm(void)
+{
+    _power.dbm_waits = lpn_radio_sends();
+    if (!_power.dbm_waits) {
+        _set_phy(NETOPT_TX_POWER, &_power.dbm, sizeof(_power.dbm));
+    }
+}
+
+static void _tell_state(void)
+{
+    if (lpn_radio_sends()) {
+        return;
+    }
+    if (_power.on) {
+        lpn_radio_wake();
+        return;
+    }
+    _break_off();
+    _set_state(NETOPT_STATE_SLEEP);
+}
+
+/* What waited for the end of a frame that was sent; the state last, for a radio that sleeps is woken to be told something. */
 static void _again(event_t *event)
 {
     (void)event;
-    if (!_power.on) {
-        _apply();
+    if (_power.channel_waits) {
+        _tell_channel();
+    }
+    if (_power.dbm_waits) {
+        _tell_dbm();
+    }
+    _tell_state();
+}
+
+void lpn_radio_wake(void)
+{
+    if (!_power.lit) {
+        _set_state(NETOPT_STATE_IDLE);
     }
 }
 
 void lpn_radio_switch(void *user, bool on)
 {
     (void)user;
+    _power.ours = true;
     _power.on = on;
-    _apply();
+    _tell_state();
 }
 
 uint32_t lpn_radio_cca(void *user)
@@ -98,30 +174,40 @@ uint32_t lpn_radio_cca(void *user)
         return (busy == 0) ? 1 : 0;
     }
 #endif
-    netopt_enable_t clear = NETOPT_ENABLE;
-    if (lpn_radio_driver->get(dev, NETOPT_IS_CHANNEL_CLR, &clear, sizeof(clear)) < 0) {
-        return 0;
+    if (lpn_radio_sends() || lpn_radio_receives()) {
+        return 1;
     }
-    return (clear == NETOPT_DISABLE) ? 1 : 0;
+    netopt_enable_t clear = NETOPT_ENABLE;
+    bool lit = _power.lit;
+    _break_off();
+    lpn_radio_lit(true);
+    int res = lpn_radio_driver->get(dev, NETOPT_IS_CHANNEL_CLR, &clear, sizeof(clear));
+    lpn_radio_lit(lit);             /* one that slept sleeps again */
+    if (lit) {
+        _set_state(NETOPT_STATE_IDLE);
+    }
+    return ((res >= 0) && (clear == NETOPT_DISABLE)) ? 1 : 0;
 }
 
 void lpn_radio_channel(void *user, uint32_t number)
 {
     (void)user;
-    uint16_t channel = (uint16_t)number;
-    lpn_radio_driver->set(lpn_netif->dev, NETOPT_CHANNEL, &channel, sizeof(channel));
+    _power.ours = true;
+    _power.channel = (uint16_t)number;
+    _tell_channel();
 }
 
 void lpn_radio_power(void *user, int32_t dbm)
 {
     (void)user;
-    int16_t power = (int16_t)dbm;
-    lpn_radio_driver->set(lpn_netif->dev, NETOPT_TX_POWER, &power, sizeof(power));
+    _power.ours = true;
+    _power.dbm = (int16_t)dbm;
+    _tell_dbm();
 }
 
 void lpn_radio_on_again(void)
 {
-    if (!_power.on) {
+    if (_power.ours) {
         lpn_post(&_power_event);
     }
 }

@@ -79,12 +79,15 @@ static void _try(void)
         return;                     /* the end of theirs tries again */
     }
     _tx.iolist = (iolist_t){ .iol_base = _tx.bytes, .iol_len = _tx.size };
-    _tx.owner = OURS;
-    _tx.since = lpn_now();
-    int res = lpn_radio_driver->send(lpn_netif->dev, &_tx.iolist);
+    int res = -EBUSY;
+    if (!lpn_radio_receives()) {    /* a driver that is asked to send then may wait for the frame's end */
+        lpn_radio_wake();
+        _tx.owner = OURS;
+        _tx.since = lpn_now();
+        res = lpn_radio_driver->send(lpn_netif->dev, &_tx.iolist);
+    }
     if (res >= 0) {
         lpn_counts.sent++;
-        lpn_radio_lit(true);
         ztimer_set(ZTIMER_USEC, &_retry_timer, LOST_US);
         if (lpn_radio_is_new() && (res > 0)) {
             _tx.owner = NOBODYS;
@@ -94,6 +97,7 @@ static void _try(void)
     }
     _tx.owner = NOBODYS;
     if (++_tx.tries >= RETRIES) {
+        lpn_radio_on_again();
         _result(LPN_TX_BUSY);
         return;
     }
@@ -136,12 +140,12 @@ void lpn_radio_sent(enum lpn_tx_result result)
 {
     bool ours = _tx.owner == OURS;
     _tx.owner = NOBODYS;
+    lpn_radio_on_again();           /* before hooks run */
     if (ours) {
         ztimer_remove(ZTIMER_USEC, &_retry_timer);
         _result(result);
     }
     lpn_post(&_kick_event);
-    lpn_radio_on_again();
 }
 
 int lpn_radio_send_theirs(netdev_t *dev, const iolist_t *iolist)
@@ -149,11 +153,14 @@ int lpn_radio_send_theirs(netdev_t *dev, const iolist_t *iolist)
     if (_tx.owner == OURS) {
         return -EBUSY;              /* gnrc_netif_pktq keeps it */
     }
+    lpn_radio_wake();
     int res = lpn_radio_driver->send(dev, iolist);
     if (lpn_radio_is_new() ? (res == 0) : (res > 0)) {
         _tx.owner = THEIRS;
         _tx.since = lpn_now();
-        lpn_radio_lit(true);
+    }
+    else {
+        lpn_radio_on_again();
     }
     return res;
 }
