@@ -85,21 +85,22 @@ HELPERS: tuple[Helper, ...] = (
            "Look the key at r2 up in a table. 0: no entry matches, the action data is zeroed; n > 0: the number of the entry's "
            "action, its data (zero-padded) is copied to r3. r1: the table, in bits 8 to 15 its key's length, above them the room at "
            "r3, at least its action data's length.", apart=True),
-    Helper(2, "clock_us", (), Ret.U32, CONTEXTS, 100,
+    Helper(2, "clock_us", (), Ret.U32, CONTEXTS, 160,
            "The node's clock in microseconds, modulo 2**32.", declared=True, apart=True),
     Helper(3, "trace", (Arg.SCALAR, Arg.SCALAR), Ret.ZERO, CONTEXTS, 100,
            "Hand two numbers to whoever watches the node; no effect on the program.", declared=True, apart=True),
-    Helper(4, "timer_start", (Arg.CONST, Arg.SCALAR), Ret.ZERO, CONTEXTS, 200,
+    Helper(4, "timer_start", (Arg.CONST, Arg.SCALAR), Ret.ZERO, CONTEXTS, 240,
            "Run hook r1 of the bundle, one of event `after`, in r2 microseconds, less than 2**31. Started again "
            "before its time has come, it begins anew.", apart=True),
-    # The radio's times are the AT86RF231's: about 110 us from TRX_OFF to RX_ON, 140 us for a CCA; and SPI.
-    Helper(5, "radio_on", (), Ret.ZERO, ("radio", "net"), 8000, "Let the radio listen.", apart=True),
-    Helper(6, "radio_off", (), Ret.ZERO, ("radio", "net"), 1500, "Let the radio sleep.", apart=True),
-    Helper(7, "radio_cca", (), Ret.U32, ("radio", "net"), 10500,
+    # The radio's times are those of RIOT's at86rf2xx on the IoT-LAB M3, whatever the radio does when it is asked, and some room: it wakes from
+    # SLEEP in 380 us, listens 110 us later, a CCA takes 140 us; and SPI. Channel, power and CCA wake a radio that sleeps, and let it sleep again.
+    Helper(5, "radio_on", (), Ret.ZERO, ("radio", "net"), 43200, "Let the radio listen.", apart=True),
+    Helper(6, "radio_off", (), Ret.ZERO, ("radio", "net"), 8000, "Let the radio sleep.", apart=True),
+    Helper(7, "radio_cca", (), Ret.U32, ("radio", "net"), 66000,
            "Is the channel in use? 0 CLEAR, 1 BUSY. It waits for the radio.", apart=True),
-    Helper(8, "radio_channel", (Arg.SCALAR,), Ret.ZERO, ("radio", "net"), 8000, "Tune the radio to channel r1.", apart=True),
-    Helper(9, "radio_power", (Arg.SCALAR,), Ret.ZERO, ("radio", "net"), 4000, "Transmit with r1 dBm, a signed number.", apart=True),
-    Helper(10, "radio_send", (Arg.SCALAR, Arg.SCALAR, Arg.SCALAR), Ret.U32, ("radio", "net"), 8000,
+    Helper(8, "radio_channel", (Arg.SCALAR,), Ret.ZERO, ("radio", "net"), 40000, "Tune the radio to channel r1.", apart=True),
+    Helper(9, "radio_power", (Arg.SCALAR,), Ret.ZERO, ("radio", "net"), 40000, "Transmit with r1 dBm, a signed number.", apart=True),
+    Helper(10, "radio_send", (Arg.SCALAR, Arg.SCALAR, Arg.SCALAR), Ret.U32, ("radio", "net"), 65000,
            "Give the radio the frame out[0..r1) ++ packet[r2..r2+r3), copied at once. 0: event radio.tx_done "
            "follows; 1: the radio has a frame already, this one is not sent."),
     Helper(11, "net_send", (Arg.SCALAR, Arg.SCALAR, Arg.SCALAR), Ret.U32, ("radio", "net"), 8000,

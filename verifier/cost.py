@@ -149,7 +149,7 @@ class CostTable:
     def helper(self, name: str, declared: int, tables: Collection[TableSize]) -> Cost:
         """The cost of calling a helper; `declared`: of one of the node's own, `tables`: those it may search. Raises CostError."""
         row = self.helpers.get(name)
-        fewest, most = row["call"] if row is not None else self.helpers["clock_us"]["call"]
+        fewest, most = (row or self.helpers["own"])["call"]
         if row is None:
             return Cost(fewest, most + declared)
         if not tables and ("entry" in row or "ways" in row):

@@ -231,8 +231,7 @@ def measure() -> dict:
     upper = ceil(max((run(CALL.format(n), flags=WIDE) - run(IDLE, flags=WIDE)).most for n in (2, 3))) - call
     helpers: dict[str, dict] = {h.name: {"call": [1, call + h.cost_cycles]} for h in HELPERS} | {
         name: {"call": [1, 0], "ways": each} for name, each in ways().items()}
-    for name in ("clock_us", "trace"):
-        helpers[name] = {"call": [1, call]}
+    helpers["trace"] = helpers["own"] = {"call": [1, call]}
     helpers["lookup"] = lookups(record)
     return {"mhz": 72, "how": HOW, "module": [1, module], "chain": [1, least - module + rest + ALIGN_WINDOW], "calls": calls, "deparses": deparses,
             "cuts": cuts, "upper": upper,

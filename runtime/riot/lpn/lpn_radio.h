@@ -57,8 +57,8 @@ void lpn_radio_note_state(bool on);
 /** The driver listens again after a frame: what hooks want is said again, soon. */
 void lpn_radio_on_again(void);
 
-/** Let it listen, before it sends: a driver that is to send while the radio sleeps lets it sleep behind each frame from then on. */
-void lpn_radio_wake(void);
+/** Give the driver a frame. `at_once`: one that the radio begins to receive is broken off. What the driver says. */
+int lpn_radio_give(const iolist_t *frame, bool at_once);
 
 /** Is a frame being received? */
 bool lpn_radio_receives(void);

@@ -71,15 +71,28 @@ bool lpn_radio_receives(void)
 }
 
 /* Before it changes the radio's state this driver waits for the end of a frame that is received, up to 5 ms with its
- * acknowledgement. No hook's deadline has room for it: the frame is broken off. */
+ * acknowledgement. No hook's deadline has room for it: the radio is told to break the frame off. */
+#if IS_USED(MODULE_AT86RF2XX)
+static at86rf2xx_t *_at86rf2xx(void)
+{
+    netdev_t *dev = lpn_netif->dev;
+    return (lpn_radio_driver->send == at86rf2xx_driver.send)
+           ? container_of(container_of(dev, netdev_ieee802154_t, netdev), at86rf2xx_t, netdev) : NULL;
+}
+
+static void _force(uint8_t command)
+{
+    at86rf2xx_t *radio = _at86rf2xx();
+    if ((radio != NULL) && _power.lit) {
+        at86rf2xx_reg_write(radio, AT86RF2XX_REG__TRX_STATE, command);
+    }
+}
+#endif
+
 static void _break_off(void)
 {
 #if IS_USED(MODULE_AT86RF2XX)
-    netdev_t *dev = lpn_netif->dev;
-    if (_power.lit && (lpn_radio_driver->send == at86rf2xx_driver.send)) {
-        at86rf2xx_reg_write(container_of(container_of(dev, netdev_ieee802154_t, netdev), at86rf2xx_t, netdev),
-                            AT86RF2XX_REG__TRX_STATE, AT86RF2XX_TRX_STATE__FORCE_TRX_OFF);
-    }
+    _force(AT86RF2XX_TRX_STATE__FORCE_TRX_OFF);
 #endif
 }
 
@@ -96,6 +109,13 @@ static void _set_phy(netopt_t opt, const void *value, size_t size)
     _break_off();
     lpn_radio_driver->set(lpn_netif->dev, opt, value, size);
     if (_power.lit) {
+        _set_state(NETOPT_STATE_IDLE);
+    }
+}
+
+static void _wake(void)
+{
+    if (!_power.lit) {
         _set_state(NETOPT_STATE_IDLE);
     }
 }
@@ -122,7 +142,7 @@ static void _tell_state(void)
         return;
     }
     if (_power.on) {
-        lpn_radio_wake();
+        _wake();
         return;
     }
     _break_off();
@@ -142,11 +162,29 @@ static void _again(event_t *event)
     _tell_state();
 }
 
-void lpn_radio_wake(void)
+int lpn_radio_give(const iolist_t *frame, bool at_once)
 {
-    if (!_power.lit) {
-        _set_state(NETOPT_STATE_IDLE);
+    int res;
+    (void)at_once;
+#if IS_USED(MODULE_AT86RF2XX)
+    at86rf2xx_t *radio = _at86rf2xx();
+    if (radio != NULL) {
+        if (at_once) {
+            _force(AT86RF2XX_TRX_STATE__FORCE_PLL_ON);
+        }
+        res = lpn_radio_driver->send(lpn_netif->dev, frame);
+        radio->idle_state = AT86RF2XX_PHY_STATE_RX;     /* it would go back to where it was, behind frames that come in, too */
     }
+    else
+#endif
+    {
+        _wake();
+        res = lpn_radio_driver->send(lpn_netif->dev, frame);
+    }
+    if (res >= 0) {
+        lpn_radio_lit(true);
+    }
+    return res;
 }
 
 void lpn_radio_switch(void *user, bool on)

@@ -80,11 +80,10 @@ static void _try(void)
     }
     _tx.iolist = (iolist_t){ .iol_base = _tx.bytes, .iol_len = _tx.size };
     int res = -EBUSY;
-    if (!lpn_radio_receives()) {    /* a driver that is asked to send then may wait for the frame's end */
-        lpn_radio_wake();
+    if (!lpn_radio_receives()) {
         _tx.owner = OURS;
         _tx.since = lpn_now();
-        res = lpn_radio_driver->send(lpn_netif->dev, &_tx.iolist);
+        res = lpn_radio_give(&_tx.iolist, true);
     }
     if (res >= 0) {
         lpn_counts.sent++;
@@ -153,8 +152,8 @@ int lpn_radio_send_theirs(netdev_t *dev, const iolist_t *iolist)
     if (_tx.owner == OURS) {
         return -EBUSY;              /* gnrc_netif_pktq keeps it */
     }
-    lpn_radio_wake();
-    int res = lpn_radio_driver->send(dev, iolist);
+    (void)dev;
+    int res = lpn_radio_give(iolist, false);
     if (lpn_radio_is_new() ? (res == 0) : (res > 0)) {
         _tx.owner = THEIRS;
         _tx.since = lpn_now();
