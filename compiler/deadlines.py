@@ -27,8 +27,6 @@ from .judge import Unit, Units
 from .waits import Start, Wait, Waits
 
 DEADLINE = 36
-#: How a node executes containers -> in words.
-WAYS = {"thumb2": "translated to Thumb-2", "m3": "interpreted"}
 ENDS = [VERDICTS[name] for name in ("DROP", "DELIVER", "CONSUMED")]     #: verdicts behind which a chain does not go on
 GOES_ON = [VERDICTS[name] for name in ("ACCEPT", "TRANSMIT")]
 COMPLETING = {helper.number for helper in HELPERS if helper.name in ("buffer_put", "buffer_hold", "buffer_take")}     #: what may complete an entry of a buffer

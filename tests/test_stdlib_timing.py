@@ -98,12 +98,12 @@ def test_csma_waits_while_others_send():
 LPL = "import std.duty_cycle; protocol P version 1 { timing : LowPowerListening; }"
 
 
-def test_a_quiet_channel_costs_two_looks_an_interval():
+def test_a_quiet_channel_costs_three_looks_an_interval():
     node = both(LPL, 10_000_000, lambda node: node.switch(0, False))
-    assert value(node, LPL, "lpl") | {"looks": 0} == {"awake": 0, "held": 0, "looks": 0, "detected": 0, "received": 0}
+    assert value(node, LPL, "lpl") | {"looks": 0} == {"looking": 0, "awake": 0, "held": 0, "looks": 0, "detected": 0, "received": 0}
     assert value(node, LPL, "lpl")["looks"] == 80
-    assert len(looks(node)) == 160
-    assert node.radio_state.on_time(0, 10_000_000) <= 160 * 130
+    assert len(looks(node)) == 240
+    assert node.radio_state.on_time(0, 10_000_000) <= 80 * (2 * 600 + 3 * 130)
 
 
 @pytest.mark.parametrize("offset", range(0, 125_000, 24_691))
@@ -115,7 +115,24 @@ def test_who_strobes_for_an_interval_is_heard(offset):
             node.hear(1_000_000 + offset + 1_000 * n, frame)
     node = both(LPL, 2_000_000, strobe, node_short=1)
     state = value(node, LPL, "lpl")
-    assert state["received"] >= 1 and state["detected"] >= 1 and state["awake"] == 0
+    assert state["received"] >= 1 and state["awake"] == 0
+
+
+@pytest.mark.parametrize("octets, pause", [(13, 1_056), (40, 1_056), (125, 1_056), (13, 326)])
+def test_no_copy_begins_where_nobody_listens(octets, pause):
+    """Strobes that begin at all offsets of a period, from the shortest frames to the longest, with the wait for an acknowledgement between them."""
+    frame = bytes.fromhex("41880723000100020052070866").ljust(octets, b"\0")
+    period = (6 + octets + 2) * 32 + pause
+    offsets = range(0, period, 61)
+
+    def strobe(node: Node) -> None:
+        node.switch(0, False)
+        for k, offset in enumerate(offsets):
+            for n in range(140_000 // period):
+                node.hear(k * 250_000 + 7_000 + offset + period * n, frame)
+    node = both(LPL, len(offsets) * 250_000, strobe, node_short=1)
+    heard = {record.time // 250_000 for record in node.sorted_records() if isinstance(record, Ran) and record.hook == "LowPowerListening.on_rx_done"}
+    assert heard == set(range(len(offsets)))
 
 
 TSCH = """

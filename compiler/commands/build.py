@@ -13,7 +13,7 @@ from ..compact import pack
 from ..forms import Level
 from ..judge import Unit, Units, of_image
 from ..output import STDOUT, Failure, Table, count, put_json, say, write_files
-from .inputs import compile_options, json_option, listed, read_source, show_diagnostics, warnings
+from .inputs import asked, compile_options, json_option, listed, on_option, read_source, show_diagnostics, warnings
 from .judge import as_json as report_json, compiled_and_sealed, show_rejection, show_uncertified
 
 FORMS = ("ir", "asm", "obj", "image", "bundle")
@@ -28,10 +28,11 @@ DEFAULT_FORM = {"lpn": "bundle", "femto": "image", "xdp": "obj"}
 @click.option("--emit", multiple=True, callback=listed(FORMS), metavar="FORM",
               help=f"What to write: {', '.join(FORMS)} (repeatable, or with commas). Default: bundle; femto image; xdp obj.")
 @click.option("--compact", is_flag=True, help="Images and bundle in the form for the air, about half the size; target lpn only.")
+@on_option
 @compile_options
 @json_option
-def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact: bool, fuse: bool, without: tuple[str, ...], level: Level,
-            as_json: bool) -> int:
+def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact: bool, way: str, fuse: bool, without: tuple[str, ...],
+            level: Level, as_json: bool) -> int:
     """Compile a program, verify its containers, write them.
 
     \b
@@ -42,7 +43,8 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
     FILE.lpn makes the bundle FILE.lpnb and the source map FILE.map.json; of a
     container called NAME: NAME.lpnc (image; NAME.rbpf for a stock Femto-Container
     engine), NAME.o, NAME.s, NAME.ll. Nothing is written when the verifier refuses
-    a container, or a hook may miss its deadline.
+    a container, or a hook may miss its deadline on a node that translates; of one
+    that interprets, --on m3.
     A chain that does not fit one container, or that the verifier does not take as
     one, is not fused, and a module may need another -O: a note says so, and why;
     so does a line for each container that has no certificate. Targets femto and
@@ -52,6 +54,8 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
         raise click.UsageError(f"--compact is a form of LPN's images; target {target} has its own")
     if target == "xdp" and (wrong := [form for form in emit if form in ("image", "bundle")]):
         raise click.UsageError(f"target xdp has no {' and no '.join(wrong)}: those are for nodes, Linux takes the object (--emit obj)")
+    if target != "lpn" and asked("--on"):
+        raise click.UsageError(f"--on is about worst-case times, and for target {target} none are computed")
     if as_json and folder == STDOUT:
         raise click.UsageError("-o - leaves no room for --json on standard output")
     given = read_source(file)
@@ -61,7 +65,7 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
     result, units, found = done.compiled, done.units, done.found
     judgements = [(c, report) for c, (_, report, _) in zip(result.containers, found)]
     rejected = [(c, report) for c, report in judgements if not report.accepted]
-    unproved = not rejected and target == "lpn" and missed(units, found, result)
+    unproved = not rejected and target == "lpn" and missed(units, found, way, result)
     files = {} if rejected or unproved else files_of(result, emit or (DEFAULT_FORM[target],), given.stem, compact)
     if files and folder == STDOUT:
         one = [data for name, data in files.items() if not name.endswith(".map.json")]
@@ -103,15 +107,15 @@ def refused(found: list[tuple[Unit, Report, Analysis | None]], sources: dict[str
     return bool(rejected)
 
 
-def missed(units: Units, found: list[tuple[Unit, Report, Analysis | None]], compiled: Compiled | None = None) -> bool:
-    """Whether anything is not proved of its times, so that nothing is written; that, and what may begin late, is said to the user. Of a bundle without its program
+def missed(units: Units, found: list[tuple[Unit, Report, Analysis | None]], way: str, compiled: Compiled | None = None) -> bool:
+    """Whether anything is not proved of its times on a node that executes it `way`, so that nothing is written; that, and what may begin late, is said to the user. Of a bundle without its program
     energy budgets are taken as they stand in it."""
     promised = compiled is not None and compiled.program.promises
     if not promised and not any(hook.within or hook.jitter for hook in (units.bundle.hooks if units.bundle else ())):
         return False
     from ..budgets import settle
-    from ..deadlines import times
-    timed = times(units, found)
+    from ..deadlines import ENGINE, times
+    timed = times(units, found, way)
     for text in timed.warnings:
         say(text, style="yellow", err=True)
     for each in timed.violations:
@@ -121,7 +125,7 @@ def missed(units: Units, found: list[tuple[Unit, Report, Analysis | None]], comp
         show_diagnostics(wrong)
     unproved = " and ".join(count(len(each), what) for each, what in ((timed.violations, "deadline"), (wrong, "energy budget")) if each)
     if unproved:
-        say(f"lpnc: {unproved} not proved: nothing is written; lpnc verify --path shows where the time goes", err=True)
+        say(f"lpnc: {unproved} not proved: nothing is written; lpnc verify --path{'' if way == ENGINE else f' --on {way}'} shows where the time goes", err=True)
     return bool(unproved)
 
 

@@ -229,7 +229,7 @@ def _slowest(path: Path, captures: tuple[Path, ...], kept: Path | None, seed: in
     from lpn.runtime import capture
     from lpn.runtime.engines import EngineError, EngineUnavailable
 
-    from ..deadlines import WAYS
+    from lpn.runtime.variants import WAYS
     from ..slowest.path import compare
     from ..slowest.search import beginnings, from_found, of_alike, search, subjects
     from .judge import compiled_and_sealed

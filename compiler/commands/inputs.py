@@ -19,6 +19,7 @@ from lpn.lang.files import octets, too_long, whole
 from lpn.lang.limits import MAX_BINARY, MAX_TEXT
 from lpn.lang.loader import decode, load, refuse_others
 from lpn.lang.source import Source
+from lpn.runtime.variants import SMALLEST, WAYS
 
 from .. import compact, externs, femto, image
 from ..forms import LEVELS, MOST
@@ -234,6 +235,10 @@ level_option = click.option("-O", "level", type=click.Choice(list(LEVELS)), defa
                             callback=lambda _ctx, _param, name: LEVELS[name], help="Optimisation level: 0 to 2 (the default), or s: short rather than fast.")
 fuse_option = click.option("--fuse", is_flag=True, help="Compile each chain into one container.")
 without_option = click.option("--without", multiple=True, metavar="MODULE", help="Leave a processor out of all chains (repeatable).")
+
+
+on_option = click.option("--on", "way", type=click.Choice(sorted((*WAYS, SMALLEST))), default="thumb2", show_default=True,
+                         help="How the node executes containers: what worst-case times and deadlines are computed for.")
 
 
 def compile_options(command: Callable) -> Callable:

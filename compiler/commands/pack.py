@@ -16,7 +16,7 @@ from ..image import Flag, Image
 from ..judge import analysed
 from ..output import STDOUT, Failure, check_target, count, put_json, say, write_files
 from .build import missed, refused
-from .inputs import STDIN, compile_options, json_option, need_source, read_input, shown, warnings
+from .inputs import STDIN, compile_options, json_option, need_source, on_option, read_input, shown, warnings
 from .judge import compiled_and_sealed, of_input
 
 #: Hex digits in a line for the shell of a node, whose lines have 128 characters.
@@ -32,10 +32,11 @@ LINE = 96
 @click.option("--trusted", is_flag=True, help="Leave certificates out: for a firmware that trusts the pack in it.")
 @click.option("--code", is_flag=True, help="Thumb-2 code in place of bytecode: for a firmware on ARMv7-M that trusts the pack in it.")
 @click.option("--linked", "as_c", is_flag=True, help="C source of the set as it is in memory, with Thumb-2 code: for a firmware that has this program alone.")
+@on_option
 @compile_options
 @json_option
 def command(file: str, out: str | None, tables: str | None, as_hex: int | None, compact: bool, trusted: bool, code: bool, as_c: bool,
-            fuse: bool, without: tuple[str, ...], level: Level, as_json: bool) -> int:
+            way: str, fuse: bool, without: tuple[str, ...], level: Level, as_json: bool) -> int:
     """Write a program in the form that nodes take.
 
     \b
@@ -48,12 +49,15 @@ def command(file: str, out: str | None, tables: str | None, as_hex: int | None, 
     file, bytes, modules, hooks, expanded (bytes of the slot that it needs, more than
     it has where it is compact), and with --linked left_out in its place. Nothing is
     written when the verifier refuses a container, a hook may miss its deadline, or
-    the radio may be on for longer than promised.
+    the radio may be on for longer than promised, on a node that translates
+    (TRANSLATE); of one that interprets, --on m3.
     """
     if code and compact:
         raise click.UsageError("--code and --compact exclude each other: code stays in flash, where nothing is expanded")
     if as_c and (code or compact or as_hex is not None):
         raise click.UsageError("--linked is C source with code in it: --code, --compact and --hex are for packs")
+    if (code or as_c) and way != "thumb2":
+        raise click.UsageError(f"{'--code' if code else '--linked'} is Thumb-2 code: --on {way} is about packs whose containers are interpreted")
     if as_json and (out == STDOUT or out is None and file == STDIN):
         raise click.UsageError("-o - leaves no room for --json on standard output")
     check_target(out, ("program", file), ("tables file", tables), makes_folder=True)
@@ -62,7 +66,7 @@ def command(file: str, out: str | None, tables: str | None, as_hex: int | None, 
         need_source(file, "--tables")
         units = of_input(given, "lpn")
         assert units.bundle is not None
-        if refused(found := analysed(units), units.sources) or missed(units, found):
+        if refused(found := analysed(units), units.sources) or missed(units, found, way):
             return 1
         bundle, state, entries = units.bundle, None, None
     elif given.kind == "source":
@@ -71,7 +75,7 @@ def command(file: str, out: str | None, tables: str | None, as_hex: int | None, 
         first = control.load(tables, program) if tables else None
         done = compiled_and_sealed(program, "lpn", fuse, level)
         result = done.compiled
-        if refused(done.found, done.units.sources) or missed(done.units, done.found, result):
+        if refused(done.found, done.units.sources) or missed(done.units, done.found, way, result):
             return 1
         bundle, state, entries = result.bundle, result.initial_state(first), result.entries(first)
     else:

@@ -8,7 +8,6 @@ import click
 
 from lpn.lang.hooks import name_of
 from lpn.lang.limits import MAX_BINARY
-from lpn.runtime.variants import SMALLEST
 from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import Analysis, Report
 from lpn.verifier.wcet import Step
@@ -17,9 +16,9 @@ from .. import femto
 from ..forms import Level
 from ..judge import Sealed, Unit, Units, analysed
 from ..output import Failure, Table, count, put_json, say
-from .inputs import Input, asked, compile_options, json_option, read_bytes, read_input, show_diagnostics, shown
+from .inputs import Input, asked, compile_options, json_option, on_option, read_bytes, read_input, show_diagnostics, shown
 from ..budgets import settle
-from ..deadlines import WAYS, HookTime, Times, times
+from ..deadlines import HookTime, Times, times
 from .judge import as_json as report_json, compiled_and_sealed, of_input, place, show_rejection, show_uncertified, show_unread, shown_line, source_line
 
 HEX = re.compile(r"(0[xX])?[0-9a-fA-F\s:]*[0-9a-fA-F][0-9a-fA-F\s:]*")
@@ -36,8 +35,7 @@ HEX = re.compile(r"(0[xX])?[0-9a-fA-F\s:]*[0-9a-fA-F][0-9a-fA-F\s:]*")
               help="With --raw, an object or an image for a stock engine: bytes of state.")
 @click.option("--rodata-size", type=click.IntRange(0, 1 << 20), default=0, metavar="N", help="With --raw: bytes of read-only data.")
 @click.option("--data-size", type=click.IntRange(0, 1 << 20), default=0, metavar="N", help="With --raw: bytes of data.")
-@click.option("--on", "way", type=click.Choice(sorted((*WAYS, SMALLEST))), default="thumb2", show_default=True,
-              help="How the node executes containers: what their worst-case time is computed for.")
+@on_option
 @click.option("--tight", is_flag=True, help="Follow each chain as a whole, for a bound that is nearer to its worst run; it takes some seconds. "
               "A chain that would miss its deadline is followed in any case.")
 @click.option("--path", "show_path", is_flag=True, help="Show each module's longest path, by source line; with --tight that of each chain, too.")

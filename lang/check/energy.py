@@ -27,8 +27,9 @@ from .emits import may_reject
 from .timing import shown
 
 #: A frame that is sent: turnaround, then SHR, PHR and aMaxPhyPacketSize octets at 250 kbit/s, then macAckWaitDuration of
-#: 54 symbols, which nobody answers (IEEE 802.15.4, O-QPSK PHY).
-TX_US = 192 + (5 + 1 + 127) * 32 + 54 * 16
+#: 54 symbols, which nobody answers (IEEE 802.15.4, O-QPSK PHY). Around it the driver loads the frame, learns of its end and lets the radio
+#: sleep: 270 us of RIOT's on the emulated board.
+TX_US = 192 + (5 + 1 + 127) * 32 + 54 * 16 + 400
 RADIO_SEND, RADIO_CCA = "radio.send", "radio.cca"
 PPM = 1_000_000
 WAYS = 256                                      # paths that are told apart
