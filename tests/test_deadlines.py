@@ -217,7 +217,7 @@ def test_what_is_said_to_do_would_do(tmp_path, promised):
 def test_what_is_said_to_do_can_be_written(tmp_path, head, inside, told):
     """A period, a slot and a deadline bound each other."""
     path = tmp_path / "slow.lpn"
-    work = "{ if (r[0] == 7) { for (i in 0..200) { if (radio.cca() == BUSY) { r[i & 7] = 1; } } } }"
+    work = "{ if (r[0] == 7) { for (i in 0..32) { if (radio.cca() == BUSY) { r[i & 7] = 1; } } } }"
     text = "register<bit<8>>[8] r;\ntiming T {{ {} {} }}\nprotocol X version 1 {{ timing : T; }}"
     path.write_text(text.format(head, inside.format(work)))
     result = lpnc("verify", path)

@@ -40,7 +40,7 @@ def test_a_sleeping_sink_hears_who_strobes():
     delivered = [record for record in sink.records if isinstance(record, Ran) and record.verdict == "DELIVER"]
     assert 1 <= len(heard) <= 3 and len(delivered) == 1 and delivered[0].port == 0x0866
     assert (sink.value("readings"), sink.value("unheard")) == (1, 0)
-    assert sink.node.radio_state.on_time(0, 1_000_000) < 10_000      # 1 %
+    assert sink.node.radio_state.on_time(0, 1_000_000) < 13_000      # 1.3 %
 
 
 def test_a_sensor_strobes_until_it_is_heard():
@@ -54,7 +54,7 @@ def test_a_sensor_waits_until_the_sink_looks():
     """Once a copy was heard, the next reading's first one begins up to GUARD before a whole number of intervals later."""
     sensor = Played("duty_cycle", "sensor.events", "sensor.json")
     heard, next_one = (record.time for record in sensor.sent[19:21])
-    assert 121_000 <= (next_one - heard) % 125_000 < 125_000
+    assert 119_000 <= (next_one - heard) % 125_000 < 125_000
 
 
 @pytest.mark.skipif(TSHARK is None, reason=ABSENT)
