@@ -187,7 +187,7 @@ class Arithmetic(Memory):
         for m, slope, c in [(a.sym, 1, 0), *[(m, slope, c) for (m, y), (base, slope, c) in s.lines.items() if y == a.sym and not base and slope > 0]]:
             if summands.ends_within_packet(s, m) and len(s.lines) < MAX_LINES:        # so many whole parts of it are in the packet, too
                 lo, hi = s.bounds(out)
-                whole = self.fresh_symbol(s, slot, d.signed(slope * k * lo, slope * k * hi), 1)
+                whole = self.fresh_symbol(s, slot, d.signed(slope * k * lo, slope * k * hi) or d.TOP, 1)
                 s.lines[whole, out] = 0, slope * k, 0
                 self.rounded_down(s, slot, m, whole, slope * (a.off - most) - c, slope * (a.off - least) - c)
                 return
@@ -419,7 +419,7 @@ class Arithmetic(Memory):
             return Value(POINTER, p.region, there, p.off + n.off + c)
         if name == "ADD" and p.region == "pkt":
             affine.line_up(s, n.sym)
-        bounds = d.signed(lo, hi)
+        bounds = d.signed(lo, hi) or d.TOP
         known = d.add(s.num(p), s.num(n)) if name == "ADD" else d.sub(s.num(p), s.num(n))
         known = d.meet(bounds, known) or bounds
         sym = self.fresh_symbol(s, slot, known)
@@ -433,9 +433,9 @@ class Arithmetic(Memory):
     def pointer_difference(self, s: State, slot: int, a: Value, b: Value, wide: bool) -> Value:
         lo, hi = self.difference(s, b, a)
         if wide:
-            return self._exact(s, slot, a, b, d.signed(lo, hi), lo, hi, True)
+            return self._exact(s, slot, a, b, d.signed(lo, hi) or d.TOP, lo, hi, True)
         if 0 <= lo and hi <= d.M32:
-            return self._exact(s, slot, a, b, d.unsigned(lo, hi), lo, hi, True)
+            return self._exact(s, slot, a, b, d.unsigned(lo, hi) or d.of_size(4), lo, hi, True)
         return self.fresh(s, slot, d.of_size(4))
 
 

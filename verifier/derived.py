@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def learn_halves(s: State, sym: int, n: d.Num) -> bool:
     """What `n`, which is known of a symbol, says of its low bits, and of what it is the low bits of."""
     for x, (y, c, m) in list(s.halves.items()):
-        if y == sym and x in s.vars and ((moved := d.add(n, d.const(c))) is None or not s.meet(x, d.low_bits(moved, m), False)):
+        if y == sym and x in s.vars and not s.meet(x, d.low_bits(d.add(n, d.const(c)), m), False):
             return False
         if x != sym or y not in s.vars or n.uhi > m:
             continue

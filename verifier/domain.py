@@ -3,7 +3,8 @@
 The abstract domain of the Linux kernel's verifier (tnum.c, struct bpf_reg_state): the product of known bits ("tnum": `bits`
 where `mask` is 0) and four intervals that sharpen each other. `None` stands for the empty set: no value is
 possible, the path is never taken. All operations over-approximate; tests/test_verifier_domain.py checks each on
-concrete values.
+concrete values. Nothing is left of what is known (`None`) where it is sharpened, by `meet`, `within` and comparisons. That two sets of bounds have no number in
+common is not always seen at once, so arithmetic and joins may meet the empty set, too: no run comes there, and what they give is any number.
 """
 from __future__ import annotations
 
@@ -183,7 +184,7 @@ def join(a: Num, b: Num) -> Num:
         return a
     mask = a.mask | b.mask | (a.bits ^ b.bits)
     return make(a.bits & ~mask, mask, min(a.ulo, b.ulo), max(a.uhi, b.uhi), min(a.slo, b.slo), max(a.shi, b.shi),
-                min(a.ulo32, b.ulo32), max(a.uhi32, b.uhi32), min(a.slo32, b.slo32), max(a.shi32, b.shi32))
+                min(a.ulo32, b.ulo32), max(a.uhi32, b.uhi32), min(a.slo32, b.slo32), max(a.shi32, b.shi32)) or TOP
 
 
 @lru_cache(maxsize=CACHED)
@@ -228,7 +229,7 @@ def widen(old: Num, new: Num, steps: list[int]) -> Num:
     return make(old.bits & ~mask, mask, down(old.ulo, new.ulo, 0), up(old.uhi, new.uhi, M64),
                 down(old.slo, new.slo, -S64), up(old.shi, new.shi, S64 - 1),
                 down(old.ulo32, new.ulo32, 0), up(old.uhi32, new.uhi32, M32),
-                down(old.slo32, new.slo32, -S32), up(old.shi32, new.shi32, S32 - 1))
+                down(old.slo32, new.slo32, -S32), up(old.shi32, new.shi32, S32 - 1)) or TOP
 
 
 def within(a: Num, lo: int, hi: int) -> Num | None:
@@ -256,7 +257,7 @@ def _signed_bounds(lo: int, hi: int, width: int) -> tuple[int, int]:
 
 def _linear(bits, mask, ulo, uhi, slo, shi, ulo32, uhi32, slo32, shi32) -> Num:
     return make(bits, mask, *_wrapped(ulo, uhi, 64), *_signed_bounds(slo, shi, 64), *_wrapped(ulo32, uhi32, 32),
-                *_signed_bounds(slo32, shi32, 32))
+                *_signed_bounds(slo32, shi32, 32)) or TOP
 
 
 @lru_cache(maxsize=CACHED)
@@ -285,7 +286,7 @@ def mul(a: Num, b: Num) -> Num:
     u = (a.ulo * b.ulo, a.uhi * b.uhi)
     u32 = (a.ulo32 * b.ulo32, a.uhi32 * b.uhi32)
     return make(0, M64 & ~((1 << zeros) - 1), *_wrapped(*u, 64), *_signed_bounds(min(corners), max(corners), 64),
-                *_wrapped(*u32, 32))
+                *_wrapped(*u32, 32)) or TOP
 
 
 def _zeros(a: Num) -> int:
@@ -296,7 +297,7 @@ def _zeros(a: Num) -> int:
 
 def and_(a: Num, b: Num) -> Num:
     live, known = (a.bits | a.mask) & (b.bits | b.mask), a.bits & b.bits
-    return make(known, live & ~known, known, min(a.uhi, b.uhi))
+    return make(known, live & ~known, known, min(a.uhi, b.uhi)) or TOP
 
 
 def or_(a: Num, b: Num) -> Num:
@@ -304,14 +305,14 @@ def or_(a: Num, b: Num) -> Num:
         return add(a, b)
     known = a.bits | b.bits
     return make(known, (a.mask | b.mask) & ~known, max(a.ulo, b.ulo), min(a.uhi + b.uhi, M64),
-                ulo32=max(a.ulo32, b.ulo32), uhi32=min(a.uhi32 + b.uhi32, M32))
+                ulo32=max(a.ulo32, b.ulo32), uhi32=min(a.uhi32 + b.uhi32, M32)) or TOP
 
 
 def xor(a: Num, b: Num) -> Num:
     if not (a.bits | a.mask) & (b.bits | b.mask):
         return add(a, b)
     mask = a.mask | b.mask
-    return make((a.bits ^ b.bits) & ~mask, mask, uhi=min(a.uhi + b.uhi, M64), uhi32=min(a.uhi32 + b.uhi32, M32))
+    return make((a.bits ^ b.bits) & ~mask, mask, uhi=min(a.uhi + b.uhi, M64), uhi32=min(a.uhi32 + b.uhi32, M32)) or TOP
 
 
 def lsh(a: Num, n: Num) -> Num:
@@ -322,7 +323,7 @@ def lsh(a: Num, n: Num) -> Num:
     u = (a.ulo << lo, a.uhi << hi)
     s = (min(a.slo << lo, a.slo << hi), max(a.shi << lo, a.shi << hi))
     u32 = (a.ulo32 << lo, a.uhi32 << hi)
-    return make(bits, mask, *(u if u[1] <= M64 else (0, M64)), *_signed_fit(s), *(u32 if u32[1] <= M32 else (0, M32)))
+    return make(bits, mask, *(u if u[1] <= M64 else (0, M64)), *_signed_fit(s), *(u32 if u32[1] <= M32 else (0, M32))) or TOP
 
 
 def _signed_fit(bounds):
@@ -332,13 +333,13 @@ def _signed_fit(bounds):
 def rsh(a: Num, n: Num) -> Num:
     lo, hi = n.ulo, n.uhi
     bits, mask = (a.bits >> lo, a.mask >> lo) if lo == hi else (0, M64)
-    return make(bits, mask, a.ulo >> hi, a.uhi >> lo)
+    return make(bits, mask, a.ulo >> hi, a.uhi >> lo) or TOP
 
 
 def arsh(a: Num, n: Num) -> Num:
     lo, hi = n.ulo, n.uhi
     bits, mask = (s64(a.bits) >> lo & M64, s64(a.mask) >> lo & M64) if lo == hi else (0, M64)
-    return make(bits & ~mask, mask, slo=min(a.slo >> lo, a.slo >> hi), shi=max(a.shi >> lo, a.shi >> hi))
+    return make(bits & ~mask, mask, slo=min(a.slo >> lo, a.slo >> hi), shi=max(a.shi >> lo, a.shi >> hi)) or TOP
 
 
 def div(a: Num, b: Num) -> Num:
@@ -395,14 +396,14 @@ def sign_extend(a: Num, width: int) -> Num:
         mask |= high
     elif bits & half:
         bits |= high
-    return make(bits, mask, slo=lo, shi=hi)
+    return make(bits, mask, slo=lo, shi=hi) or signed(-half, half - 1)
 
 
 def low32(a: Num) -> Num:
     """The low half, zero-extended."""
     if a.uhi <= M32:
         return a
-    return make(a.bits & M32, a.mask & M32, a.ulo32, a.uhi32, 0, M32, a.ulo32, a.uhi32, a.slo32, a.shi32)
+    return make(a.bits & M32, a.mask & M32, a.ulo32, a.uhi32, 0, M32, a.ulo32, a.uhi32, a.slo32, a.shi32) or of_size(4)
 
 
 def low_bits(a: Num, mask: int) -> Num:
