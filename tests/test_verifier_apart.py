@@ -193,7 +193,12 @@ def test_what_is_told_is_the_mistake_behind_what_a_try_has_proved() -> None:
 @pytest.mark.parametrize("text,rule", [
     ("b70000000000000007000000010000006112340000000000150201000000000007000000010000000700000001000000a500fdff0a0000009500000000000000", 33),
     ("bf160000000000007969100000000000899238000000000018000000ffff00000000000000000000dc00000020000000bf250000000000003e0502000000000014050000"
-     "00000100a6020000ffffff7fb4000000000000009500000000000000", None)], ids=["a loop that has two entries", "a way that nobody takes"])
+     "00000100a6020000ffffff7fb4000000000000009500000000000000", None),
+    ("bf1600000000000079691000000000007192000000000000640200001800000014020000180000006602030014000000c6020200ecffffff6702000020000000c702000020000000"
+     "b4000000000000009500000000000000", None),
+    ("bf1600000000000079691000000000008192000000000000bf24000000000000bf20000000000000b50204000000010046040300000100007604020014000000c5000100ecffffff"
+     "0700000018000000b4000000000000009500000000000000", None)],
+    ids=["a loop that has two entries", "a way that nobody takes", "a sign of what nobody has", "a sum that nobody has"])
 def test_what_cannot_be_looked_at_once_more_is_judged(text, rule):
-    """An irreducible loop has no graph whose blocks could be copied, and of an empty set there is no sum: both were internal errors."""
+    """An irreducible loop has no graph whose blocks could be copied, and of an empty set there is neither a sum nor a sign: these were internal errors."""
     assert verify(bytes.fromhex(text), LPN, record_size=64, apart=True).rule == rule

@@ -128,3 +128,24 @@ def test_extension_keeps_signed_bounds_of_the_low_half():
     """-8 is a large number where it was moved in 32 bits, and a small one where an octet was loaded with its sign."""
     n = d.sign_extend(d.join(d.const(-8 & d.M32), d.signed(-7, 127)), 8)
     assert (n.slo, n.shi) == (-8, 127)
+
+
+
+#: Bounds as comparisons leave them, which no number has; they do not show it.
+EMPTY = [d._raw(128, 0x80000005, 0x7FFFFFFF, 1 << 31, 0x7FFFFFFF, 1 << 31, 0x7FFFFFFF, 1 << 31, -0x7FFFFF80, 128),
+         d._raw(1, d.M64 - 1, 0x7FFFFFFF, 18446744071562067967, -0x7FFFFFFF, 255, 0x7FFFFFFF, 1 << 31, -0x7FFFFFFF, 255),
+         d._raw(128, d.M64 - 147, 128, d.M64 - 23, -16, 8, 128, 0xFFFFFFEC, -16, 8)]
+
+
+@pytest.mark.parametrize("n", EMPTY)
+def test_what_is_empty_and_not_seen_to_be_gives_something(n):
+    """No operation of the domain but those that sharpen gives the empty set."""
+    for value in CORNERS:
+        for name in ("ADD", "SUB", "MUL", "OR", "AND", "XOR"):
+            assert all(d.alu(name, n, d.const(value), wide) is not None for wide in (True, False)), name
+        comparisons.refine("JNE", d.const(value), n, False)    # which may say that nothing is left
+    for count in (0, 1, 4, 8, 31):
+        for name in ("LSH", "RSH", "ARSH"):
+            assert all(d.alu(name, n, d.const(count), wide) is not None for wide in (True, False)), name
+    assert None not in [d.neg(n), d.low32(n), *[d.join(n, other) for other in EMPTY], *[d.widen(n, other, []) for other in EMPTY]]
+    assert None not in [made(n, width) for width in (8, 16, 32) for made in (d.sign_extend, d.byte_swap, lambda n, width: d.truncate(n, width // 8))]

@@ -24,6 +24,7 @@ from ..helpers import HELPERS
 from .counted import Counting
 from .filled import Filling
 from .mutate import mutate, shrink
+from .numbers import Numbers
 from .programs import CHANGE, FIND, Writer
 from .words import SIZES
 
@@ -31,7 +32,7 @@ MAX_INSNS = 60_000                              #: rule 34's limit here: a run i
 MAX_WORK = 4_000_000                            #: instructions executed for one program
 WORK = 5_000                                    #: or so many for each run that is asked for, if that is more
 MAX_COMPILED = 400                              #: slots of compiled containers that are changed
-WRITERS = {2: Counting, 3: Counting, 5: Filling, 8: Filling}      #: of ten programs those that go over lists, or fill buffers on the stack
+WRITERS = {2: Counting, 3: Counting, 5: Filling, 6: Numbers, 8: Filling, 9: Numbers}      #: of ten programs those that go over lists, fill buffers on the stack, or compute
 EXTRA = (HelperSpec(FIND, "find", (), ("nullable", "entry", 8)), HelperSpec(CHANGE, "change", ("scalar",), changes_packet=True))
 
 
@@ -90,8 +91,8 @@ class Stumbled(Exception):
 
 
 def generated(seed: int, size: int | None = None) -> Case:
-    """Programs of even numbers are for profile lpn, of odd ones for xdp; two of ten go over lists, two fill buffers on the stack, and ways are told
-    apart in each third. `size`: pieces, any number if it is not given."""
+    """Programs of even numbers are for profile lpn, of odd ones for xdp; two of ten go over lists, two fill buffers on the stack, two compute, and ways
+    are told apart in each third. `size`: pieces, any number if it is not given."""
     profile = ("lpn", "xdp")[seed & 1]
     text = assemble(WRITERS.get(seed % 10, Writer)(random.Random(seed).choice, profile).program(size))
     return Case(text, profile, tuple(SIZES[profile].items()), "generated", apart=seed % 3 == 0)

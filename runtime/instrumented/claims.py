@@ -10,6 +10,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import Any
 
+from lpn.compiler import isa
 from lpn.verifier import domain as d
 from lpn.verifier.cfg import Node
 from lpn.verifier.descriptors import ContextDescriptor, HelperSpec, helper_specs
@@ -174,7 +175,10 @@ class Claims:
     def _words(self) -> None:
         """Numbers the program mentions."""
         words = {0, 1, 0x7F, 0x80, 0xFF, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF, 1 << 32, (1 << 63) - 1, 1 << 63}
-        for op, _, off, imm in struct.iter_unpack("<BBhi", self.text):
+        upper = 0                                     # of a constant of 64 bits, which stands in two slots
+        for op, _, off, imm in reversed([*struct.iter_unpack("<BBhi", self.text)]):
+            words |= {upper << 32 | imm & d.M32} if op == isa.LDDW else set()
+            upper = imm & d.M32
             words |= {imm & d.M64, imm & d.M32} if op & 7 in (4, 5, 6, 7) else {off & 0xFFFF} if op & 7 in (1, 2, 3) else set()
         ordered = sorted(words)
         self.program.words, self.program.n_words = self._ints("const uint64_t *", "Q", ordered), len(ordered)

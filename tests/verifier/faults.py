@@ -534,6 +534,52 @@ def dead_ends_are_alive_elsewhere(patch):
     patch.setattr(transfer.Machine, "branch", wrong)
 
 
+# ---------------------------------------------------------------- numbers made of others, in both widths
+
+def _number_alu(patch, wrong):
+    """`wrong` gives what an operation on two numbers makes, None where the verifier is right."""
+    right = transfer.Machine.number_alu
+
+    def number_alu(self, s, slot, insn, name, a, b, wide):
+        out = wrong(self, s, slot, name, a, b, wide)
+        return out if out is not None else right(self, s, slot, insn, name, a, b, wide)
+    patch.setattr(transfer.Machine, "number_alu", number_alu)
+
+
+@fault
+def a_mask_in_32_bits_leaves_the_upper_half(patch):
+    """One of these: an AND in 32 bits by a register whose constant has the upper bits, too."""
+    def wrong(self, s, slot, name, a, b, wide):
+        na, nb = s.num(a), s.num(b)
+        return a if name == "AND" and nb.is_const and not (na.bits | na.mask) & ~nb.ulo else None
+    _number_alu(patch, wrong)
+
+
+@fault
+def a_power_bounds_the_whole_count(patch):
+    """A shift in 32 bits takes the lower half of the count."""
+    right = transfer.Machine.number_alu
+
+    def wrong(self, s, slot, insn, name, a, b, wide):
+        k, n = s.num(a), d.low32(s.num(b))
+        out = right(self, s, slot, insn, name, a, b, wide)
+        if name == "LSH" and not wide and out.sym and b.sym and not b.off and k.is_const and 0 < k.ulo << min(n.uhi, 64) <= d.M32:
+            s.powers[out.sym] = b.sym, k.ulo
+        return out
+    patch.setattr(transfer.Machine, "number_alu", wrong)
+
+
+@fault
+def what_is_not_0_is_above_it(patch):
+    """A divisor."""
+    def wrong(self, s, slot, name, a, b, wide):
+        nb = s.num(b) if wide else d.low32(s.num(b))
+        if name not in ("DIV", "MOD", "SDIV", "SMOD") or 0 not in nb or nb.slo >= 0 or not derived.surely_not_zero(s, b):
+            return None
+        return self.fresh(s, slot, d.alu(name, s.num(a), d.within(nb, 1, arithmetic.SHI) or d.const(1), wide))
+    _number_alu(patch, wrong)
+
+
 # ---------------------------------------------------------------- lists of as many entries as a number says
 
 @fault
