@@ -10,7 +10,7 @@ from lpn.compiler.asm import assemble
 from lpn.compiler.fuzz_bytecode.trial import Case, attempt
 from lpn.compiler.fuzz_bytecode.words import SIZES
 from lpn.runtime.instrumented.claims import Runner
-from lpn.verifier import LPN, XDP, verify
+from lpn.verifier import LPN, XDP, cfg, unrolled, verify
 from lpn.verifier.apart import MORE
 from lpn.verifier.certify import NoCertificate, Sizes, certify
 from lpn.verifier.verify import analyse
@@ -202,3 +202,19 @@ def test_what_is_told_is_the_mistake_behind_what_a_try_has_proved() -> None:
 def test_what_cannot_be_looked_at_once_more_is_judged(text, rule):
     """An irreducible loop has no graph whose blocks could be copied, and of an empty set there is neither a sum nor a sign: these were internal errors."""
     assert verify(bytes.fromhex(text), LPN, record_size=64, apart=True).rule == rule
+
+
+def test_a_loop_that_is_never_left_is_not_copied(monkeypatch) -> None:
+    """Nor what lies in it, since the copies would be left no more than it is. A loop before it is: its turns may say that the other one is never entered."""
+    tried: list[cfg.Unrolled] = []
+    right = unrolled.candidates
+
+    def candidates(*given) -> list[cfg.Unrolled]:
+        tried.extend(found := [*right(*given)])
+        return found
+    monkeypatch.setattr(unrolled, "candidates", candidates)
+    start, endless = "r9 = *(u64 *)(r1 + 16)\nw0 = 0\nw3 = 0\n", "A: r2 = *(u8 *)(r9 + 0)\nif r2 == 300 goto E\n"
+    nest = start + endless + "w4 = 0\nB: w4 += 1\nw0 ^= w4\nif w4 < 8 goto B\ngoto A\nE: exit"
+    assert verify(assemble(nest), LPN, record_size=64, apart=True).rule == 33 and not tried
+    summed = "L: r2 = r9\nr2 += r3\nr2 = *(u8 *)(r2 + 0)\nw0 += w2\nw3 += 1\nif w3 < 8 goto L\nif w0 <= 2040 goto E\n"
+    assert verify(assemble(start + summed + endless + "goto A\nE: exit"), LPN, record_size=64, apart=True).accepted and tried

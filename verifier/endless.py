@@ -23,6 +23,12 @@ def explain(fix: Fixpoint, loop: Loop, broken: Violation) -> Violation:
     return Violation(33, broken.slot, f"no counter bounds the loop: {detail}", broken.hint, example)
 
 
+def never_left(fix: Fixpoint, loop: Loop | None) -> bool:
+    """Whether a loop, or one around it, runs for ever once it is entered: no way out of it is ever taken. So it does however often its body is copied."""
+    return loop is not None and (never_left(fix, loop.parent) or not any(
+        fix.out.get((node, i)) is not None for node in loop.body for i, (succ, _) in enumerate(node.succs) if succ not in loop.body))
+
+
 def _reason(fix: Fixpoint, loop: Loop, code, exits) -> tuple[str, str]:
     if not exits:
         return "nothing leads out of it", "once entered, it runs for ever"

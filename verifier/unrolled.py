@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .cfg import Loop, Unrolled
+from .endless import never_left
 from .fixpoint import Fixpoint
 from .loops import rank
 from .rules import Violation
@@ -21,7 +22,7 @@ UNKNOWN = (4, 16, 64)                                 # turns that are tried, of
 
 
 def candidates(fix: Fixpoint, slot: int, room: int) -> Iterator[Unrolled]:
-    """Loops from which an instruction is reached, or around it, and how often to copy their bodies."""
+    """Loops from which an instruction is reached, or around it, and how often to copy their bodies; but those that are never left."""
     found: list[tuple[int, Loop, int]] = []
     reaching = {node for node in fix.graph.nodes if any(at == slot for at, _ in node.code)}
     todo = [*reaching]
@@ -31,7 +32,7 @@ def candidates(fix: Fixpoint, slot: int, room: int) -> Iterator[Unrolled]:
                 reaching.add(before)
                 todo.append(before)
     for loop in fix.graph.loops:
-        if loop.head in reaching and fix.invariant.get(loop.head) is not None:
+        if loop.head in reaching and fix.invariant.get(loop.head) is not None and not never_left(fix, loop):
             size = sum(len(node.code) for node in loop.body)
             turns = _turns(fix, loop)
             found += [(size * n, loop, n) for n in ((turns,) if turns else UNKNOWN) if n <= TURNS and size * n <= room]

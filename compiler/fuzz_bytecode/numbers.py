@@ -220,7 +220,46 @@ class Numbers(Writer):
         if self.chance(3):
             self.index(self.choose((a, b)))
 
-    NUMERIC = [(unknown, 4), (copied, 5), (turned, 2), (shifts_back, 3), (computed, 12), (masked, 3), (power, 2), (compared, 5), (chain, 8)]
+    def shrinking_loop(self) -> None:
+        """A loop that ends because every turn shifts, divides or folds a number, takes a bit from it, or moves it through 0 in 32 bits."""
+        if self.depth > 2 or len(self.kept) > 2:
+            return
+        c, head, out = self.number(), self.label(), self.label()
+        if c in self.kept:
+            return
+        with self.keeping(c):
+            t = self.other(c)
+        if t == c or t in self.kept:
+            return
+        if self.chance(2):                            # how far it is from its end is known
+            self.out(self.choose((f"r{c} &= {self.choose((7, 255, 65535, 0x7FFFFFFF))}", f"w{c} = w{c}", f"if r{c} > {self.choose((9, 100, 0x10000))} goto {out}", f"w{c} |= 1",
+                                  f"r{c} += 1", f"w{c} = {self.choose((-3, -1, 1, 5, 100))}", f"if w{c} s< -5 goto {out}\n if w{c} s> 20 goto {out}")))
+        w, k, question = self.choose("rw"), self.choose((1, 1, 2, 4, 8)), self.label()
+        last = self.choose((f"if {self.choose('rw')}{c} {self.choose(('!=', '!=', '>', 's>'))} {self.choose((0, 0, 1, 7))} goto {head}",
+                            f"if {self.choose('rw')}{c} {self.choose(('==', '==', '<', '<=', 's<'))} {self.choose((0, 0, 1, 3, 100))} goto {out}\n goto {head}"))
+        first = self.chance(2)
+        self.out(f"r{t} = 0", *([f"goto {question}"] if first else []), f"{head}:")
+        with self.keeping(c):
+            if self.chance(3):
+                self.pieces(1, inside=True)
+            turn = self.choose("rrlddfbzzhm")
+            by = self.choose((2, 3, 10, 16, 256))
+            width = self.choose((8, 16))
+            self.out(*{"r": (f"{w}{c} {self.choose(('>>=', '>>=', 's>>='))} {k}",), "l": (f"{w}{c} <<= {k}",), "d": (f"{w}{c} /= {by}",),
+                       "f": (f"r{t} = r{c}", f"{w}{t} >>= {width}", f"{w}{c} &= {(1 << width) - 1}", f"{w}{c} += {w}{t}"),
+                       "b": (f"r{t} = r{c}", f"{w}{t} += -1", f"{w}{c} &= {w}{t}"), "z": (f"w{c} += {self.choose((1, -1, 2, -3))}",),
+                       "h": (f"r{t} = {w}{c}" if w == "r" else f"w{t} = w{c}", f"{w}{t} &= {self.choose((-16, -2, 255))}", f"{w}{t} >>= {k}", f"r{c} = r{t}"),
+                       "m": (f"r{t} = r{c}", f"r{t} <<= 32", f"r{t} {self.choose(('>>=', 's>>='))} {32 + k}", f"r{c} = r{t}")}[turn])
+            if turn == "f" and self.chance(2):
+                last = f"r{t} = r{c}\n {self.choose('rw')}{t} >>= {width}\n if {self.choose('rw')}{t} != 0 goto {head}"
+            if self.chance(5):                        # or is it as before?
+                skip = self.label()
+                self.out(f"if r{c} {self.choose(('>', '==', '&'))} {self.choose((2, 8, 300))} goto {skip}", f"{self.choose('rw')}{c} {self.choose(('+=', '>>=', '|='))} 1", f"{skip}:")
+        self.out(*([f"{question}:"] if first else []), last, f"{out}:")
+        self.forget_temporaries()
+        self.held[c] = NUMBER
+
+    NUMERIC = [(unknown, 4), (copied, 5), (turned, 2), (shifts_back, 3), (computed, 12), (masked, 3), (power, 2), (compared, 5), (chain, 8), (shrinking_loop, 4)]
     FLAT = [piece for piece, weight in NUMERIC for _ in range(6 * weight)] + Writer.FLAT
 
     def program(self, size: int | None = None) -> str:
