@@ -67,6 +67,9 @@ def test_a_saved_program_is_the_same_program(tmp_path):
     (tmp_path / "y.s").write_text("nothing")
     with pytest.raises(ValueError, match="not a saved program"):
         load_case(tmp_path / "y.s")
+    (tmp_path / "z.s").write_text(case.source().replace("data=64", "data=4097"))
+    with pytest.raises(ValueError, match="data=4097, the interpreter has 4096"):
+        load_case(tmp_path / "z.s")
 
 
 def test_mutants_are_programs():

@@ -134,3 +134,18 @@ def test_claims_of_loops_and_ranges_are_checked(runner):
             wrong += runner.batch(claims, 1, 50) is not None
             nums[i].uhi = kept
     assert wrong >= 3 and runner.batch(claims, 1, 50) is None
+
+
+@pytest.mark.parametrize("source", [
+    "r9 = *(u64 *)(r1 + 16)\nr2 = *(u64 *)(r9 + 0)\nr3 = -9223372036854775803 ll\nif r2 s> r3 goto E\nw4 = w2\nif r4 == 3 goto E\nE: r0 = 0\nexit",
+    "r3 = *(u32 *)(r1 + 40)\nr2 = -9223372036854775808 ll\nif r3 == 0 goto A\nr2 = -9223372036854775802 ll\nA: r0 = 0\nif r2 s> 0 goto E\nE: exit"],
+    ids=["a low half that is the number and 2^63", "a multiple, and something, from the least number on"])
+def test_claims_at_the_ends_of_64_bits_are_true(runner, source):
+    """What is claimed in whole numbers is checked in them."""
+    claims = accepted(source)
+    assert runner.batch(claims, 1, 2000) is None
+
+
+def test_a_region_that_the_interpreter_does_not_have_is_refused():
+    with pytest.raises(ValueError, match="rec has 4097 bytes"):
+        Claims(assemble("r0 = 0\nexit"), LPN.with_sizes(rec=4097))

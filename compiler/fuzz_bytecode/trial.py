@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from lpn.runtime.instrumented.claims import Claims, Fault, Runner
+from lpn.runtime.instrumented.claims import LARGEST, Claims, Fault, Runner
 from lpn.verifier import PROFILES, Report, analyse
 from lpn.verifier.descriptors import ContextDescriptor, HelperSpec, Region, helper_specs
 from lpn.verifier.verify import Analysis
@@ -75,6 +75,8 @@ def load_case(path: Path) -> Case:
     given = dict(line[2:].split(": ", 1) for line in text.splitlines() if line.startswith("; ") and ": " in line)
     try:
         sizes = tuple((k, int(v)) for k, v in (word.split("=") for word in given["sizes"].split()))
+        if too_large := [f"{k}={v}" for k, v in sizes if v > LARGEST]:
+            raise ValueError(f"{', '.join(too_large)}, the interpreter has {LARGEST} bytes for a region")
         return Case(assemble(text), given["profile"], sizes, str(path), given.get("ways") == "told apart")
     except (KeyError, ValueError) as error:
         raise ValueError(f"{path}: not a saved program: {error}") from error
@@ -116,7 +118,7 @@ def compiled(number: int) -> tuple[Case, ...]:
         raise Stumbled(program.text, fuse, level, error) from error
     return tuple(Case(c.image.text, "lpn", (("rec", c.image.record_size), ("state", c.image.state_size), ("out", 256), ("rodata", len(c.image.rodata)),
                                             ("data", len(c.image.data))), "compiled")
-                 for c in made.containers if len(c.image.text) // 8 <= MAX_COMPILED and c.image.record_size <= 4096 and c.image.state_size <= 4096)
+                 for c in made.containers if len(c.image.text) // 8 <= MAX_COMPILED and max(c.image.record_size, c.image.state_size, len(c.image.rodata), len(c.image.data)) <= LARGEST)
 
 
 def family(seed: int, mutants: int) -> Iterator[Case]:

@@ -118,7 +118,7 @@ static int relations(it_machine *m, const it_relations *r)
     }
     for (uint32_t i = r->stride; i < r->stride + r->strides; i++) {
         const it_stride *s = &p->strides[i];
-        if (m->known[s->x] && ((m->sym[s->x] - s->r) % s->m) != 0)
+        if (m->known[s->x] && ((wide)m->sym[s->x] - s->r) % s->m != 0)
             return it_fail(m, F_CLAIM_RELATION, 102, (uint64_t)m->sym[s->x], i);
     }
     for (uint32_t i = r->span; i < r->span + r->spans; i++)

@@ -23,6 +23,7 @@ from .build import library
 
 REGIONS = {"pkt": 0, "ctx": 1, "rec": 2, "state": 3, "out": 4, "rodata": 5, "data": 6, "entry": 7}
 STACK, FRAMES = 16, 9
+LARGEST = 4096                                  #: bytes of a region, at most (machine.h)
 KINDS = {NUMBER: 1, POINTER: 2, LOW_HALF: 3, NULLABLE: 4, COMPLEMENT: 5, LOW_COMPLEMENT: 6}
 ARGS = {"scalar": 1, "const": 2, "read": 3, "write": 4, "region": 5}
 RETS = {"zero": 0, "u32": 1, "scalar": 2}
@@ -81,7 +82,7 @@ class Tables:
             if v.kind not in KINDS:
                 continue
             size = s.frames[place // 1000 - 1].slots[place % 1000 - 600][0] if place % 1000 >= 10 and place >= 1000 else 8
-            self.places += _PLACE.pack(place, KINDS[v.kind], region_number(v.region), size, 0, number(v.sym), 0, v.off)
+            self.places += _PLACE.pack(place, KINDS[v.kind], region_number(v.region), size, 0, number(v.sym), 0, d.s64(v.off))
         for sym, n in s.vars.items():
             if sym in local:
                 self.vars += _VAR.pack(local[sym], self.num(n))
@@ -122,7 +123,7 @@ class Tables:
 
 
 class Claims:
-    """An accepted container with its claims, ready to run. `sizes`: of the regions, by name."""
+    """An accepted container with its claims, ready to run. Raises ValueError for a region that is too large for the interpreter."""
 
     def __init__(self, text: bytes, profile: ContextDescriptor, helpers: Any = None, judged: tuple[Report, Analysis | None] | None = None,
                  seed: int = 0) -> None:
@@ -154,6 +155,8 @@ class Claims:
         p.align8, p.ctx_size, p.packet_write = profile.align8, profile.size, profile.packet_write
         regions = self.ffi.new("it_region[]", STACK)
         for name, region in profile.regions.items():
+            if region.size > LARGEST:
+                raise ValueError(f"{name} has {region.size} bytes, the instrumented interpreter has {LARGEST} for it")
             row = regions[REGIONS[name]]
             row.size, row.align, row.read, row.write, row.used = region.size, region.align, region.read, region.write, True
         for name in ("pkt", "ctx"):

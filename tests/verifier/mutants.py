@@ -18,11 +18,11 @@ from forge import SIZES, honest                                        # noqa: E
 from lpn.compiler.bundle import Bundle                                 # noqa: E402
 from lpn.runtime.engine import build                                   # noqa: E402
 from lpn.runtime.instrumented import build as machine                  # noqa: E402
+from lpn.runtime.instrumented.claims import LARGEST                    # noqa: E402
 
 ENGINE, MACHINE = build.HERE, machine.HERE
 SOURCES = [Path(__file__).parent / "mutate.c", *(ENGINE / name for name in ("load.c", "certificate.c")),
            *(MACHINE / name for name in machine.SOURCES)]
-LARGEST = 4096                                        # bytes of a region of the instrumented interpreter
 
 
 def program() -> Path:
