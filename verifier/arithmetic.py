@@ -347,7 +347,7 @@ class Arithmetic(Memory):
         if not wide and name == "XOR" and a.kind in (POINTER, LOW_HALF) and b == number(d.M32):
             return a._replace(kind=LOW_COMPLEMENT)
         if COMPLEMENT in kinds or LOW_COMPLEMENT in kinds:
-            if name != "ADD" or (kinds != {COMPLEMENT, POINTER} if wide else not kinds & {POINTER, LOW_HALF}) or a.region != b.region:
+            if name != "ADD" or (kinds != {COMPLEMENT, POINTER} if wide else not kinds & {POINTER, LOW_HALF}) or not self.of_one(a, b):
                 begin = a if a.kind in (COMPLEMENT, LOW_COMPLEMENT) else b
                 self.fail(23, slot, f"{name} of a {begin.kind}", f"add a pointer of the same region to it, in {64 if begin.kind == COMPLEMENT else 32} bits",
                           f"the result would show where {begin.named} lies")
@@ -357,9 +357,9 @@ class Arithmetic(Memory):
                 return self.pointer_difference(s, slot, end, begin._replace(off=begin.off + 1), wide)
             return self.addition(s, slot, self.pointer_difference(s, slot, end, begin, wide), number(-1), wide)
         if name == "SUB" and NUMBER not in kinds:
-            if a.region != b.region:
+            if not self.of_one(a, b):
                 self.fail(24, slot, f"pointers to {a.named} and {b.named} are subtracted", "subtract pointers of one region",
-                          f"the result depends on where {a.named} and {b.named} lie in memory")
+                          f"the result depends on where {a.named} and {b.named} lie in memory" if a.region != b.region else f"a helper may have found each {a.named} elsewhere")
                 return None
             if wide and LOW_HALF not in kinds or not wide:
                 return self.pointer_difference(s, slot, a, b, wide)

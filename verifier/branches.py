@@ -54,7 +54,7 @@ class Branches(Memory):
                 return [s, s.copy()]                  # nothing says where an empty region lies
             return [s, None] if name == "JEQ" else [None, s]
         alike = not wide and kinds <= {POINTER, LOW_HALF} and name in ("JEQ", "JNE")      # no two pointers of a region are 2^32 bytes apart
-        if (kinds == {POINTER} and wide or alike) and a.region == b.region and name in ("JEQ", "JNE", "JLT", "JLE", "JGT", "JGE"):
+        if (kinds == {POINTER} and wide or alike) and self.of_one(a, b) and name in ("JEQ", "JNE", "JLT", "JLE", "JGT", "JGE"):
             for v in (a, b):
                 lo, hi = s.offsets(v)
                 if lo < -OFFSET_LIMIT or hi > OFFSET_LIMIT:
@@ -62,8 +62,9 @@ class Branches(Memory):
             taken = s.copy()
             return [s if self._compare(s, comparisons.NEGATED[name], a, b) else None,
                     taken if self._compare(taken, name, a, b) else None]
-        if kinds == {POINTER} and a.region != b.region:
-            detail, example = f"pointers to {a.named} and {b.named} are compared", f"the outcome depends on where {a.named} and {b.named} lie in memory"
+        if kinds == {POINTER} and not self.of_one(a, b):
+            detail = f"pointers to {a.named} and {b.named} are compared"
+            example = f"the outcome depends on where {a.named} and {b.named} lie in memory" if a.region != b.region else f"a helper may have found each {a.named} elsewhere"
         elif NULLABLE in kinds:
             self.fail(26, slot, "a pointer that may be null is compared with something else", "compare it with 0 first")
             return [s, s.copy()]

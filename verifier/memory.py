@@ -56,6 +56,10 @@ class Memory:
             self._check_region(s, at, size, slot, write)
         return at
 
+    def of_one(self, a: Value, b: Value) -> bool:
+        """Pointers into the same memory: how far they are apart says nothing of where it lies."""
+        return a.region == b.region and a.region not in self.found
+
     def _base(self, at: Value) -> int:
         """What the address of its region's first byte is a multiple of; of the stack, its last one's behind."""
         if at.region == "ctx" or at.region.startswith("stack"):

@@ -20,6 +20,7 @@ class Machine(Arithmetic, Calls, Branches):
     def __init__(self, profile: ContextDescriptor, helpers: dict[int, HelperSpec]):
         self.profile, self.helpers = profile, helpers
         self.regions = dict(profile.regions)
+        self.found = {spec.ret[1] for spec in helpers.values() if isinstance(spec.ret, tuple)}    # of these there may be several: each call may find another one
         self.checking = False
         self.wide_slots: set[int] = set()             # instructions that need more than 32 bits of a register
         self.output = 0                               # octets of the output that accesses reach, or that are said to be there
