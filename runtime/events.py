@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
-from lpn.lang.diagnostics import DiagnosticError, Diagnostics
+from lpn.lang.diagnostics import Diagnostic, DiagnosticError, Diagnostics
 from lpn.lang.builtins import TX_RESULTS
+from lpn.lang.handler_names import whole
 from lpn.lang.hooks import EVENTS
 from lpn.lang.source import Source, Span
 from lpn.runtime.capture import CaptureError, Frame, read
@@ -58,6 +59,7 @@ class Script:
     actions: list[tuple[int, Callable[[Node, int], None]]] = field(default_factory=list)
     replacements: list[tuple[int, Path]] = field(default_factory=list)      #: when another version takes over, and its file
     skipped: int = 0            #: records of captures that are no frames, or have a wrong FCS
+    warnings: list[Diagnostic] = field(default_factory=list)
 
     def apply(self, node: Node) -> None:
         """Tell the node all that will happen to it."""
@@ -206,6 +208,7 @@ class _Reader:
         self.block: _Block | None = None
         self.captures: dict[Path, list[Frame]] = {}
         self.full = False
+        self.timed: list[tuple[int, Span]] = []     # lines that say when something begins to happen
         #: the commands, each with what reads its line
         self.commands: dict[str, Callable[[_Line, _Token], None]] = {
             "node": self.node, "radio": self.radio, "until": self.until_line, "air": self.air, "cca": self.cca, "tx": self.tx,
@@ -227,6 +230,11 @@ class _Reader:
         if self.found.errors:
             raise EventsError(self.found.items)
         script = self.script
+        if self.until is not None:
+            for time, span in self.timed:
+                if time > self.until:
+                    self.found.warning("this is behind the end of the run, and does not happen", span, f"until {whole(self.until)} is what the file says")
+        script.warnings = self.found.items
         script.until = self.until if self.until is not None else max((t for t, _ in [*script.actions, *script.replacements]), default=0) + REST
         return script
 
@@ -251,6 +259,8 @@ class _Reader:
         if first.text[0] in "+0123456789" and not first.quoted:
             time, relative = line.time("time")
             self.now = self.now + time if relative else time
+            if self.block is None:
+                self.timed.append((self.now, first.span))
         command = line.next("what happens")
         if command.text not in self.commands:
             raise _Wrong(f"there is no event '{command.text}'", command.span, _suggest(command.text, tuple(self.commands)))

@@ -188,6 +188,14 @@ def test_the_example():
     assert any(line.startswith("radio on: 1.6") and "DutyCycle promises at most 14 %" in line for line in lines)
 
 
+def test_what_is_behind_the_end_is_told():
+    """The lines that begin there; a block whose end is cut off happens as far as it does."""
+    result = lpnc("run", DUTY, "--events", "-", input="radio off\nuntil 100 ms\n99 ms repeat 9 every 1 ms {\nair 00\n}\n+2 ms air 00\n1 s radio on\n")
+    assert result.exit_code == 0
+    assert [line.split(": ")[0] for line in result.stderr.splitlines() if "behind the end of the run" in line] == ["<stdin>:6:1", "<stdin>:7:1"]
+    assert "until 100ms is what the file says" in result.stderr
+
+
 def test_engines_are_compared():
     result = lpnc("run", DUTY, "--events", EVENTS, "--compare", "engine,reference")
     assert result.exit_code == 0 and "engine, reference agree in all 36 records" in result.stdout

@@ -31,7 +31,7 @@ from ..forms import MOST, Level
 from ..output import STDOUT, Failure, NoProgram, Table, check_target, count, percent, put_json, say, waiting, write_files
 from .externs import Answers
 from .frames import amounts
-from .inputs import STDIN, Input, need_source, read_bytes, read_input, shown, warnings
+from .inputs import STDIN, Input, need_source, read_bytes, read_input, show_diagnostics, shown, warnings
 from .judge import made_to_run
 from .packets import linktype_of
 
@@ -74,6 +74,8 @@ def run_events(file: str, events: str, options: Options) -> int:
     check_usage(file, events, options)
     program = read_input(file)
     script = read_script(events)
+    if script.warnings:
+        show_diagnostics(script.warnings)
     first = loaded(program, options)
     successors = [(time, path, loaded(read_input(str(path)), options)) for time, path in script.replacements]
     options.answers.all_known()

@@ -11,7 +11,7 @@ from lpn.lang.source import Source, Span
 
 from . import model
 from .cursor import Mistake
-from .parse_packet import PacketParser
+from .parse_packet import UNITS, PacketParser
 from .words import Token, Words, shown
 
 STEPS = ("send", "events", "expect", "check", "set", "table", "tables", "node", "meta", "extern", "wait")
@@ -293,7 +293,14 @@ class Parser(PacketParser):
 
     def time(self) -> int:
         value = self.value()
-        if value.kind != "time" or not isinstance(value.value, int) or not 0 <= value.value < LONGEST:
-            self.diagnostics.error("a time is expected", value.span, "write it with its unit, as in 20 ms, 1 s, 300 us")
-            raise Mistake()
-        return value.value
+        if value.kind == "time" and isinstance(value.value, int) and 0 <= value.value < LONGEST:
+            return value.value
+        message, hint = "a time is expected", "write it with its unit, as in 20 ms, 1 s, 300 us"
+        if value.kind == "time":
+            message, hint = "this is too long", f"times are below 2^32 us, {LONGEST // 1_000_000} s; more is waited for in parts"
+        elif value.kind == "number" and self.here.kind == "name":
+            message, hint = f"there is no unit '{self.here.text}'", f"there are {', '.join(UNITS)}: 1500 us, 60 s"
+        elif value.kind == "number" and self.here.text == ".":
+            message, hint = "numbers are whole", "take a smaller unit, as in 1500 us"
+        self.diagnostics.error(message, value.span, hint)
+        raise Mistake()

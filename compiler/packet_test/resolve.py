@@ -167,6 +167,8 @@ class Resolver:
         except (CaptureError, OSError, ValueError) as e:
             self.error(str(e), step.span)
             return
+        for late in step.script.warnings:
+            self.diagnostics.error(late.message, late.span, *late.hints)
         if step.script.replacements:
             self.error("a test has one version of the program: `replace` is not for it", step.span)
 
