@@ -4,12 +4,13 @@ RIOT's own driver on the emulated board, whose radio has the times of its data s
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from riot_network import build, needs_riot
-from test_riot_network import pack
+from test_riot_network import pack, packed
 from test_riot_saved import FLASH_SLOT, Booted, lines
 
 unicorn = pytest.importorskip("unicorn", reason="the emulated board needs unicorn: pip install 'lpn[m3]'")
@@ -17,6 +18,7 @@ from unicorn.arm_const import UC_ARM_REG_LR, UC_ARM_REG_R1, UC_ARM_REG_SP
 
 from lpn.compiler.helpers import BY_NAME
 from lpn.runtime.twin.clock import US
+from lpn.runtime.twin.network import Network
 from lpn.runtime.twin.program import Program, read
 from lpn.runtime.twin.rf231_table import State
 from lpn.runtime.twin.session import inject
@@ -37,12 +39,15 @@ def board_program() -> Program:
 
 def running(program: Program, source: str, tmp_path: Path, watched: Callable[[Booted], None] = lambda node: None) -> Booted:
     node = Booted(program)
-    raw = pack(source, tmp_path)
-    said = node.type(*QUIET, *lines(FLASH_SLOT, raw), seconds=60.0)
-    assert said.rstrip("> ").endswith("lpn: ok\n"), said[-200:]
+    loaded(node, pack(source, tmp_path))
     watched(node)
     assert "lpn: ok" in node.type(f"lpn attach {FLASH_SLOT}")
     return node
+
+
+def loaded(node: Booted, raw: bytes) -> None:
+    said = node.type(*QUIET, *lines(FLASH_SLOT, raw), seconds=60.0)
+    assert said.rstrip("> ").endswith("lpn: ok\n"), said[-200:]
 
 
 def watch(node: Booted, found: dict[tuple[str, State], list[float]]) -> None:
@@ -141,3 +146,23 @@ def test_low_power_listening_hears_whoever_strobes(board_program: Program, tmp_p
         node.run(0.25)
         heard.append(node.board.radio.counts["received"] > before)
     assert all(heard), heard
+
+
+def test_two_nodes_that_sleep_talk(board_program: Program, tmp_path: Path) -> None:
+    """examples/duty_cycle on both: each reading is acknowledged, and once it is known when the sink looks, with few copies."""
+    network = Network([board_program] * 2)
+    sensor, sink = (Booted(board_program, network, number) for number in range(2))
+    for node, address, tables in ((sensor, "00:02", {"sink": 1, "reading": 0x0866}), (sink, "00:01", {})):
+        node.type(f"ifconfig 6 set addr {address}")
+        loaded(node, packed("examples/duty_cycle/duty_cycle.lpn", tmp_path, tables))
+    for node in (sink, sensor):
+        assert "lpn: ok" in node.type(f"lpn attach {FLASH_SLOT}")
+    sensor.run(11)
+    sensor.type("lpn stats reset")
+    sensor.run(30)
+    sent, ok, noack = (int(number) for number in re.search(r"sent (\d+) ok (\d+) noack (\d+) ", sensor.type("lpn stats")).groups())
+    assert ok == 3 and sent == ok + noack <= 5 * ok
+    heard = re.search(r"hook 0 radio.rx_done runs (\d+) .* drops (\d+) ", sink.type("lpn stats"))
+    assert heard and int(heard[1]) - int(heard[2]) >= 4
+    for node in (sensor, sink):
+        assert all(" misses 0 " in line for line in node.type("lpn stats").splitlines() if line.startswith("hook"))

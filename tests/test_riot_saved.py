@@ -34,11 +34,11 @@ def lines(slot: int, raw: bytes) -> list[str]:
 
 
 class Booted:
-    """A board and its shell."""
+    """A board and its shell. `network`: it is there already, with others."""
 
-    def __init__(self, program: Program) -> None:
-        self.network = Network([program])
-        self.board = self.network.boards[0]
+    def __init__(self, program: Program, network: Network | None = None, number: int = 0) -> None:
+        self.network = network or Network([program])
+        self.board = self.network.boards[number]
         self.run(0.2)
 
     def run(self, seconds: float) -> str:
