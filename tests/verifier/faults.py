@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from lpn.verifier import affine, arithmetic, comparisons, derived, domain as d, fixpoint, loops, memory, state, transfer
+from lpn.verifier import affine, arithmetic, comparisons, derived, domain as d, fixpoint, loops, memory, shrinking, state, transfer
 
 verify = sys.modules["lpn.verifier.verify"]           # the module; the package has a function of that name
 FAULTS = {}
@@ -578,6 +578,13 @@ def what_is_not_0_is_above_it(patch):
             return None
         return self.fresh(s, slot, d.alu(name, s.num(a), d.within(nb, 1, arithmetic.SHI) or d.const(1), wide))
     _number_alu(patch, wrong)
+
+
+@fault
+def what_shrinks_turns_once_less(patch):
+    """A loop that shifts, divides or folds a number, or takes a bit from it."""
+    right = shrinking.bounds
+    patch.setattr(shrinking, "bounds", lambda *given: [(max(turns - 1, 1), how) for turns, how in right(*given)])
 
 
 # ---------------------------------------------------------------- lists of as many entries as a number says
