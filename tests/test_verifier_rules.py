@@ -135,3 +135,10 @@ def test_the_line_of_what_the_whole_breaks():
     assert report.rule == 34 and report.insn is None and report.line == ("x.lpn", 15)
     report = verify(code, FEMTO, max_insns=10**9, line_map=[(slot, "x.lpn", 10 + slot) for slot in range(len(code) // 8)])
     assert report.rule == 35 and report.line == ("x.lpn", 15)
+
+
+@pytest.mark.parametrize("stores,output", [("*(u32 *)(r1 + 40) = 3", 64), ("*(u8 *)(r1 + 40) = 3", 256), ("*(u8 *)(r1 + 41) = 1\n*(u8 *)(r1 + 42) = 0", 256)])
+def test_an_output_that_is_said_octet_by_octet_may_be_all_of_it(stores, output):
+    """The engine clears, and accepts, as many octets as the report says."""
+    report = verify(assemble(f"{stores}\nr0 = 0\nexit"), LPN)
+    assert report.accepted and report.output == output

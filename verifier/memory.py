@@ -261,7 +261,8 @@ class Memory:
         if at.region == "ctx":
             self._store_context(at, size, slot)
             if self.checking and (field := self.profile.field_at(at.off)) is not None and field.name == "out_len":
-                self.output = max(self.output, s.num(value).uhi)          # none of it may be left from an older run
+                whole = at.off == field.offset and size >= field.width            # else the other octets of it count, too
+                self.output = max(self.output, s.num(value).uhi if whole else self.regions["out"].size)        # none of it may be left from an older run
 
     def _store_context(self, at: Value, size: int, slot: int) -> None:
         if at.sym:
