@@ -22,6 +22,7 @@ from .forms import MOST, BuildError, Form, Forms, Level, SizeError, StackError, 
 from .image import STACK_SIZE, STATE_MAX, TEXT_MAX, Flag, Image, ImageError, Kind
 from .kept import KeptTable, Migration, ambiguous
 from .llvm import emit_assembly, parse, slots_by_line
+from .lower.const_entries import compared
 from .lower.modules import Lowered, ProgramLowering
 from .lower.operations import MOST_OPERATIONS
 from .lower.processor import data_room, entry_data, table_size, tables
@@ -152,8 +153,8 @@ class Compiled:
         return bytes(state)
 
     def entries(self, given: control.Tables | None) -> dict[str, list[bundles.Entry]]:
-        """The tables that a tables file fills, by name."""
-        return {t.name: [bundle_entry(t, e) for e in entries] for t, entries in (given.entries if given else {}).items()}
+        """The tables of the engine that a tables file fills, by name."""
+        return {t.name: [bundle_entry(t, e) for e in entries] for t, entries in (given.entries if given else {}).items() if not compared(t)}
 
 
 def protocol_name(program: ast.Program) -> tuple[str, int]:

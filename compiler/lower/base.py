@@ -20,6 +20,7 @@ from .asked import AskedOnce
 from .buffers import Buffers
 from .codec import Codecs
 from .conditions import Conditions
+from .const_entries import ConstEntries
 from .cursor import Cursor, Refused
 from .deparser import Deparsers
 from .expr import Expressions
@@ -57,7 +58,7 @@ LOCAL_IMAGES, GUESSED_IMAGES = 96, 192
 REGIONS = ("packet", "state", "out")            # that are told apart for LLVM
 
 
-class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extracts, Processors, Deparsers, Codecs, Followings, SaidTogether, SharedCalls,
+class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extracts, Processors, ConstEntries, Deparsers, Codecs, Followings, SaidTogether, SharedCalls,
                NumberedRows, TriedInTurn, Halves, TwinGroups, WrittenTwins, SearchedTwins, AskedOnce, MadeStructs, LeftOut, Searches, LyingSums, Sums, Conditions,
                Expressions, Statements, InTurn):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).

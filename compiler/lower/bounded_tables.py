@@ -108,6 +108,10 @@ class TableSearch:
         data = self.at(self.at(self.ctx, start + rows.data), b.zext(self.hide(where), I64))
         return self.recall(self.memory.found), data
 
+    def given_number(self, v: ir.Value) -> ir.Value:
+        """One path, not one for each constant entry."""
+        return self.forget_number(v)
+
     def unlike(self, v: Val, mask: list[ir.Value], value: list[ir.Value]) -> ir.Value:
         """Not 0 when the key under the mask is another value."""
         out = i32(0)

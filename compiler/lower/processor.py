@@ -13,6 +13,7 @@ from lpn.lang import tables as control
 from lpn.lang.instances import walk
 from lpn.lang.types import Bits as BitsType, Bool, ErrorType, Meta
 
+from .const_entries import compared
 from .instance import Instance
 from .places import ContextSlot, Place, Scalar, StructPlace
 from .straight import field_of_data
@@ -147,15 +148,19 @@ class Processors:
     def look_up(self, t: ast.Table, hit: Scalar, ran: ir.Value, default: ir.Block, done: ir.Block) -> None:
         """Runs the action of the entry that fits, or goes to `default`."""
         b = self.b
+        if compared(t):
+            for number, (block, given) in self.compare_entries(t, default).items():
+                b.position_at_end(block)
+                self.run_action(t, number, given, hit, ran)
+                b.branch(done)
+            return
         number, data = self.found_entry(t)
         switch = b.switch(number, default)
         for i, ref in enumerate(t.actions, 1):
             block = b.append_basic_block(f"{t.name}.{ref.name}")
             switch.add_case(i32(i), block)
             b.position_at_end(block)
-            hit.set(self.bool_const(True))
-            b.store(i32(i), ran)
-            self.run_action(ref, data)
+            self.run_action(t, i, self.data_given(ref, data), hit, ran)
             b.branch(done)
 
     def found_entry(self, t: ast.Table) -> tuple[ir.Value, ir.Value]:
@@ -218,16 +223,23 @@ class Processors:
         """Whether a value set holds the value."""
         return self.b.icmp_unsigned("!=", self.entry_of(values.table, [v])[0], i32(0))
 
-    def run_action(self, ref: ast.ActionRef, data: ir.Value) -> None:
-        values: list = list(ref.args)
+    def data_given(self, ref: ast.ActionRef, data: ir.Value) -> list:
+        """The values of an action's parameters that an entry gives, whose data is there."""
+        values: list = []
         at = 0
         for p in ref.action.params[len(ref.args):]:
             width = self.width_of(p.type)
             octets = (width + 7) // 8
             v = self.resize(self.load(data, at, 8 * octets), width)
-            values.append(v if not isinstance(p.type, type(self.bool_type)) else self.truth(v))
+            values.append(v if not isinstance(p.type, Bool) else self.truth(v))
             at += octets
-        self.call_body(ref.action.params, values, ref.action.body, None)
+        return values
+
+    def run_action(self, t: ast.Table, number: int, given: list, hit: Scalar, ran: ir.Value) -> None:
+        ref = t.actions[number - 1]
+        hit.set(self.bool_const(True))
+        self.b.store(i32(number), ran)
+        self.call_body(ref.action.params, [*ref.args, *given], ref.action.body, None)
 
     def table_index(self, t: ast.Table) -> int:
         return tables(self.program).index(t.shared or t)
@@ -285,13 +297,13 @@ class Processors:
 
 
 def tables(program: ast.Program) -> list[ast.Table]:
-    """The program's tables in order of their index, a parser's value sets among them; one without a key always runs its
-    default action, and is none."""
+    """The tables that the engine looks keys up in, in order of their index, a parser's value sets among them. One without a key always runs its
+    default action, and one whose entries the container compares itself is not the engine's."""
     out = []
     for decl in program.decls:
         for x in decl.locals if isinstance(decl, (ast.Parser, ast.Processor)) else []:
             table = x.table if isinstance(x, ast.ValueSet) else x
-            if isinstance(table, ast.Table) and table.keys and table.shared is None:
+            if isinstance(table, ast.Table) and table.keys and table.shared is None and not compared(table):
                 out.append(table)
     return out
 
