@@ -17,7 +17,7 @@ parser Long(packet pkt, out headers h) { state start { pkt.advance(8); pkt.extra
 processor Count(inout headers h, inout meta m) {
     counter<bit<32>> seen;
     action to(bit<16> port) { m.port = port; m.verdict = DELIVER; }
-    table ports { key = { h.h.a : exact; } actions = { to; } const entries = { 9 : to(99); } }
+    table ports { key = { h.h.a : exact; } actions = { to; } entries = { 9 : to(99); } }
     apply { seen.count(); h.h.b = h.h.b + 1; ports.apply(); }
 }
 processor Began() { register<bit<32>> at; apply { at = node.clock; } }

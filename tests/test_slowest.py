@@ -150,15 +150,16 @@ def test_the_last_entry_may_be_a_hit():
 
 def test_constant_entries_need_no_room_for_others():
     """And a lookup's bound counts them alone."""
-    text = LOOP.replace("    apply {", """
-    action to(bit<16> port) { m.port = port; }
-    table fixed { key = { h.h.n : ternary; } actions = { to; } const entries = { 9 : to(1); 1 &&& 3 : to(2); } }
-    table open  { key = { h.h.n : ternary; } actions = { to; } entries = { 9 : to(1); } }
-    apply {
+    constant = " ".join(f"{n} : to({n});" for n in range(30))           # too many for the container to compare them itself
+    text = LOOP.replace("    apply {", f"""
+    action to(bit<16> port) {{ m.port = port; }}
+    table fixed {{ key = {{ h.h.n : ternary; }} actions = {{ to; }} const entries = {{ {constant} }} }}
+    table open  {{ key = {{ h.h.n : ternary; }} actions = {{ to; }} entries = {{ 9 : to(1); }} }}
+    apply {{
         fixed.apply();
         open.apply();""", 1)
     tables = compile_program(check(load(Source("tables.lpn", text)))).bundle.tables
-    assert {table.name: table.size for table in tables} == {"fixed": 2, "open": 64}
+    assert {table.name: table.size for table in tables} == {"fixed": 30, "open": 64}
 
 
 @pytest.mark.parametrize("way", ["thumb2", "m3"])

@@ -212,10 +212,14 @@ processor T(inout headers h, inout meta m) {
     action port(bit<16> p, bit<32> x) { m.port = p; h.h.c = x; m.verdict = DELIVER; }
     table written {
         key = { h.h.a: exact; h.h.b: lpm; } actions = { gone; port; } size = 4;
-        const entries = { (1, 0x1200/8): port(7, 9); (1, 0x1234/16): port(8, 10); }
+        entries = { (1, 0x1200/8): port(7, 9); (1, 0x1234/16): port(8, 10); }
+    }
+    table compared {
+        key = { h.h.a: exact; h.h.c: exact; } actions = { gone; port; }
+        const entries = { (2, 1): port(3, 4); (2, 2): port(5, 4); (1, 2): gone; (2, 0x101): port(6, 7); }
     }
     table given { key = { h.h.b: range; h.h.c: ternary; h.h.d: range; } actions = { gone; port; } default_action = port(1, 2); }
-    apply { if (!written.apply().hit) { given.apply(); } }
+    apply { if (!written.apply().hit && !compared.apply().hit) { given.apply(); } }
 }
 deparser D(packet pkt, in headers h) { pkt.emit(h.h); }
 protocol X version 1 { on radio.rx_done : P -> T -> D; }
@@ -238,7 +242,7 @@ def agree_about_tables(runner, packets):
 
 
 KEYS = [bytes([a]) + b.to_bytes(2, "big") + c.to_bytes(4, "big") + d.to_bytes(6, "big")
-        for a in (1, 2, 9) for b in (0x1234, 0x12FF, 0x0F, 0x10, 0x18, 0x20, 0x21, 0x30, 0x31) for c in (1, 0x101, 2)
+        for a in (1, 2, 3, 9) for b in (0x1234, 0x12FF, 0x0F, 0x10, 0x18, 0x20, 0x21, 0x30, 0x31) for c in (1, 0x101, 2)
         for d in (0xFFFFFFFF, 1 << 32, 2 << 32, (2 << 32) + 1)]
 
 

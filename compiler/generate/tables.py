@@ -314,6 +314,8 @@ class Tables(Statements):
         self.listed[name] = [one for one, _ in self.actions]
         entries, constant = c.number(0, 3), c.chance(1, 2)
         if constant and entries:
+            if c.chance(1, 6):                  # the engine's, or about as many as the container compares itself
+                entries = c.number(4, 40)
             lines.append("    const entries = {")
             for _ in range(entries):
                 texts = [self.table_key(t, k) for _, t, k in keys]
@@ -327,7 +329,7 @@ class Tables(Statements):
             action, params = c.pick(self.actions)
             lines.append(f"    default_action = {action}({', '.join(self.constant(t) for _, t in params)});")
         self.actions = every
-        return [*lines, *([f"    size = {c.number(4, 16)};"] if c.number(0, 7) else []), "}"]
+        return [*lines, *([f"    size = {max(entries, c.number(4, 16))};"] if c.number(0, 7) else []), "}"]
 
     def near(self, width: int) -> int:
         return self.choose.value(min(width, 3)) if self.choose.chance(1, 2) else self.choose.value(width)
