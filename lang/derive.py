@@ -4,6 +4,7 @@ Both are decided once for the whole program, whatever the path; compiler and ref
 """
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from . import ast
@@ -197,11 +198,13 @@ def spread(struct: ast.Struct, changed: set[tuple[ast.StructField, ast.Field]]) 
                     again = True
 
 
-def representation(program: ast.Program) -> dict[ast.StructField, str]:
-    """For each field of the headers struct "packet", read and written where it lies, or "image", kept in the record."""
+def representation(program: ast.Program, sent_as_they_lie: Collection[ast.StructField] = ()) -> dict[ast.StructField, str]:
+    """For each field of the headers struct "packet", read and written where it lies, or "image", kept in the record. A header of which something is computed
+    has an image, unless it is one of those that are sent as they lie: the numbers are put in there."""
     if program.headers_struct is None:
         return {}
-    found, computed, changing = effects(program), {instance for instance, _ in derived(program)}, unsteady(program)
+    found, changing = effects(program), unsteady(program)
+    computed = {instance for instance, _ in derived(program)} - set(sent_as_they_lie)
     out = {}
     for instance in program.headers_struct.fields:
         moved = shape(header_of(instance))

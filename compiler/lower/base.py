@@ -105,6 +105,7 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extract
         self.handles = False                    # a handler's body: no header is valid at its beginning
         self.ends_with: ast.Processor | None = None             # the processor behind which nothing looks at the packet
         self.tells_payload = True               # see payload.py
+        self.in_place = False                   # whether a deparser finds the packet as it is sent; see in_place.py
         self.payload_slot: ir.Value | None = None           # fused: where the parser left off
         self.codec_start: ir.Value | None = None            # the payload's begin while a codec expands what begins there
         self.first_headers: dict[InstanceLayout, int] = {}  # fused: see prefix.py

@@ -5,7 +5,7 @@ import llvmlite.ir as ir
 
 from lpn.compiler.bits import I32, PTR, Val, i32, is_const
 from lpn.compiler.layout import HeaderLayout, Unit
-from lpn.compiler.target import CTX_OUT, CTX_OUT_LEN, OUT_SIZE, WINDOW
+from lpn.compiler.target import CTX_OUT, CTX_OUT_LEN, CTX_PAYLOAD, OUT_SIZE, WINDOW
 from lpn.lang import ast
 from lpn.lang.instances import walk
 from lpn.lang.types import Bits as BitsType, Stack
@@ -39,8 +39,54 @@ class Deparsers:
             self._store(self.ctx, CTX_OUT_LEN, 4, self.written())
             done()
 
+        if self.in_place:
+            self.put_in_place(d)
+            done()
+            return
         self.out_pointer = self.context_pointer(CTX_OUT) if self.laid_out else self.late_pointer(CTX_OUT)
         self.usual_first(self.worth_it(deparser_guesses(d, self.record)), lower)
+
+    def put_in_place(self, d: ast.Deparser) -> None:
+        """Nothing is written but what is computed, all of which is made of the packet as it is before; it is sent from its begin."""
+        self.bind_packet_params(d.params)
+        insts = [inst for s in d.body.statements for inst in self.emitted_by(s.call)]
+        made: list[tuple[Instance, Unit, Val]] = []
+        for inst in insts:
+            units = [u for u in inst.layout.units if self.computes(inst, u)]
+            numbers = self.if_valid(inst, units)
+            made += [(inst, u, v) for u, v in zip(units, numbers)]
+        for inst, u, v in made:
+            store, done = self.b.append_basic_block("in.place"), self.b.append_basic_block("stored")
+            self.b.cbranch(inst.valid(), store, done)
+            self.b.position_at_end(store)
+            if u.when is not None:
+                store = self.b.append_basic_block("there")
+                with self.this_is(inst):
+                    self.branch(u.when, store, done)
+                self.b.position_at_end(store)
+            inst.write_unit(u, v)
+            self.b.branch(done)
+            self.b.position_at_end(done)
+        if self.tells_payload:
+            self._store(self.ctx, CTX_PAYLOAD, 4, i32(0))
+
+    def emitted_by(self, e: ast.Call) -> list[Instance]:
+        target = e.args[0]
+        return self.elements(target.decl) if isinstance(target.type, Stack) else [self.place(target)]
+
+    def if_valid(self, inst: Instance, units: list[Unit]) -> list[Val]:
+        """The units as they are sent; of a header that is not valid, and of units that are not there, 0."""
+        if not units:
+            return []
+        b = self.b
+        here, valid, done = b.block, b.append_basic_block("valid"), b.append_basic_block("computed")
+        b.cbranch(inst.valid(), valid, done)
+        b.position_at_end(valid)
+        numbers = [inst.if_present(u, lambda: self.unit_number(inst, u), lambda: self.constant(u.bits, 0)) for u in units]
+        last = b.block
+        b.branch(done)
+        b.position_at_end(done)
+        return [self.join([(v, last), (self.constant(v.width, 0), here)]) for v in numbers]
 
     def deparse(self, d: ast.Deparser) -> None:
         """Writes what the deparser emits to the output buffer, which `out_pointer` is the begin of."""
@@ -106,15 +152,11 @@ class Deparsers:
 
     def _call_emit(self, e: ast.Call) -> None:
         target = e.args[0]
-        t = target.type
-        if isinstance(t, Stack):
-            if e.via is None and self.is_loop(target.decl):
-                self.emit_in_turn(target.decl, e)
-                return
-            for inst in self.elements(target.decl):
-                self.emit_if_valid(inst, e)
+        if isinstance(target.type, Stack) and e.via is None and self.is_loop(target.decl):
+            self.emit_in_turn(target.decl, e)
             return
-        self.emit_if_valid(self.place(target), e)
+        for inst in self.emitted_by(e):
+            self.emit_if_valid(inst, e)
 
     def emit_if_valid(self, inst: Instance, call: ast.Call | None) -> None:
         b = self.b

@@ -30,6 +30,7 @@ from .base import Lowering
 from .bounded import BoundedLowering, copied
 from .debug import DebugInfo
 from .guess import Plan, is_short, parser_guesses
+from .in_place import in_place, sent_as_they_lie
 from .in_turn import in_turn
 from .laid_out import laid_out
 from .left_out import left_out
@@ -74,7 +75,7 @@ class ProgramLowering:
 
     def __init__(self, program: ast.Program, target: Target, listings: bool = True, most: int = MOST_OPERATIONS):
         self.program, self.target, self.listings, self.most = program, target, listings, most
-        self.record = RecordLayout(program, (copied if target.name == "xdp" else representation)(program))
+        self.record = RecordLayout(program, copied(program) if target.name == "xdp" else representation(program, sent_as_they_lie(program)))
         self.state = StateLayout(stateful(program))
         self.derived = derived(program)
 
@@ -101,6 +102,10 @@ class ProgramLowering:
             low.b.debug_metadata = debug.start
         return low
 
+    def in_place(self, *chains: list[ast.Module]) -> bool:
+        """Whether the packet lies as it is sent where the deparser begins that all of these end with."""
+        return self.target.window > 0 and all(in_place(self.program, self.record, chain) for chain in chains)
+
     def module(self, decl: ast.Module, form: Form) -> Lowered:
         """One module as a container of its own; the header record is in memory."""
         module, fn, debug = self.new_function(decl.name, decl.span)
@@ -114,6 +119,7 @@ class ProgramLowering:
             elif isinstance(decl, ast.Handler):
                 low.handler(decl, accept)
             else:
+                low.in_place = self.in_place(*(list(hook.chain) for hook in self.program.hooks if decl in hook.chain))
                 low.deparser(decl, accept)
             low.finish()
         return Lowered(decl.name, KINDS[type(decl)], module, isinstance(decl, ast.Deparser), low.keeps_record, radio_part(decl))
@@ -160,7 +166,8 @@ class ProgramLowering:
         low.may_pair = pairs
         low.verdict_slot = low.alloca(I32, "verdict")
         low.payload_slot = low.alloca(PKT, "payload")
-        low.tells_payload = tells_payload(self.program, chain)
+        low.in_place = self.in_place(chain)
+        low.tells_payload = tells_payload(self.program, chain, low.in_place)
         low.repeats = repeatable(self.program, chain)
         low.may_be_left_out = left_out(self.program, chain, self.derived) if form.small else set()
         low.laid_out = laid_out(self.program, self.record, chain) if form.small and self.target.window and not low.images_in_memory else {}

@@ -8,9 +8,9 @@ from lpn.lang.types import Meta
 WITHOUT = {"ACCEPT", "DROP", "TRANSMIT"}        # the packet stays as it is, or goes
 
 
-def tells_payload(program: ast.Program, chain: list[ast.Module]) -> bool:
-    """Whether the chain must say where its payload begins. It need not if it has no deparser, cuts nothing off, and no verdict of the
-    program's is but a name that is not DELIVER."""
+def tells_payload(program: ast.Program, chain: list[ast.Module], in_place: bool) -> bool:
+    """Whether the chain must say where its payload begins. It need not if it has no deparser, or one that leaves the packet where it is, cuts nothing off,
+    and no verdict of the program's is but a name that is not DELIVER."""
     nodes = list(walk(program))
     verdicts = {n.target: n.value for n in nodes if isinstance(n, ast.Assign)}
     for n in nodes:
@@ -20,4 +20,4 @@ def tells_payload(program: ast.Program, chain: list[ast.Module]) -> bool:
             value = verdicts.get(n)
             if not (isinstance(value, ast.Name) and value.decl in WITHOUT):
                 return True
-    return any(isinstance(module, ast.Deparser) for module in chain)
+    return not in_place and any(isinstance(module, ast.Deparser) for module in chain)
