@@ -57,11 +57,11 @@ def test_upper_halves(name):
 
 
 STORED = {
-    "in halves": ("r1 = 0x1122334455667788 ll\n*(u64 *)(r10 - 16) = r1\nr0 = *(u32 *)(r10 - 12)\nr2 = *(u16 *)(r10 - 16)\nr0 += r2\nexit",
+    "in halves": ("r1 = 0x1122334455667788 ll\n*(u64 *)(r10 - 16) = r1\nr0 = *(u16 *)(r10 - 12)\nr2 = *(u16 *)(r10 - 16)\nr0 += r2\nexit",
                   ["*(u32 *)(r10 - 0x10) = 0x55667788", "*(u32 *)(r10 - 0xc) = 0x11223344"]),
     "with its sign": ("r1 = 0xfffffffffffffff7 ll\n*(u64 *)(r10 - 16) = r1\nr0 = *(u64 *)(r10 - 16)\nexit", ["*(u64 *)(r10 - 0x10) = -0x9"]),
-    "an upper half alone": ("r1 = 0xfffffffe00000000 ll\n*(u64 *)(r10 - 16) = r1\nr0 = *(u32 *)(r10 - 12)\nexit", ["*(u32 *)(r10 - 0xc) = -0x2"]),
-    "used, too": ("r1 = 0x1122334455667788 ll\n*(u64 *)(r10 - 16) = r1\nr0 = *(u32 *)(r10 - 12)\nr0 += r1\nexit",
+    "an upper half alone": ("r1 = 0xfffffffe00000000 ll\n*(u64 *)(r10 - 16) = r1\nr0 = *(u16 *)(r10 - 12)\nexit", ["*(u32 *)(r10 - 0xc) = -0x2"]),
+    "used, too": ("r1 = 0x1122334455667788 ll\n*(u64 *)(r10 - 16) = r1\nr0 = *(u16 *)(r10 - 12)\nr0 += r1\nexit",
                   ["r1 = 0x1122334455667788 ll", "*(u32 *)(r10 - 0xc) = 0x11223344"]),
     "read whole": ("r1 = 0x1122334455667788 ll\n*(u64 *)(r10 - 16) = r1\nif w3 == 8 goto B\n*(u64 *)(r10 - 16) = r3\nB: r0 = *(u64 *)(r10 - 16)\nexit",
                    ["*(u64 *)(r10 - 0x10) = r1"]),
@@ -118,9 +118,9 @@ def test_a_branch_to_what_is_next_anyway():
 
 
 STORES = {
-    "one": ("w1 = 5\n*(u32 *)(r10 - 8) = w1\nr0 = *(u32 *)(r10 - 8)\nexit", 1, 0),
+    "one": ("w1 = 5\n*(u32 *)(r10 - 8) = w1\nr0 = *(u16 *)(r10 - 8)\nexit", 1, 0),
     "two": ("w1 = -1\n*(u16 *)(r10 - 8) = w1\n*(u8 *)(r10 - 5) = w1\nr0 = *(u32 *)(r10 - 8)\nexit", 2, 0),
-    "still used": ("r1 = -7\n*(u32 *)(r10 - 8) = w1\nr0 = *(u32 *)(r10 - 8)\nr0 ^= r1\nexit", 1, 1),
+    "still used": ("r1 = -7\n*(u32 *)(r10 - 8) = w1\nr0 = *(u16 *)(r10 - 8)\nr0 ^= r1\nexit", 1, 1),
     "of 64 bits": ("w1 = -1\n*(u64 *)(r10 - 8) = r1\nr0 = *(u64 *)(r10 - 8)\nexit", 0, 1),
     "of 64 bits without a sign": ("w1 = 7\n*(u64 *)(r10 - 8) = r1\nr0 = *(u64 *)(r10 - 8)\nexit", 1, 0),
     "of 64 bits with it": ("r1 = -1\n*(u64 *)(r10 - 8) = r1\nr0 = *(u64 *)(r10 - 8)\nexit", 1, 0),
@@ -159,6 +159,25 @@ def test_a_constant_is_divided_by_without_a_register(name):
     assert [line for line in said if line not in shown] == [], shown
     assert len(better) <= len(text)
     for first in (0, 1, 3, 99, 128, 255):
+        assert run_raw(better, ctx=bytes([first]) * 16).r0 == run_raw(text, ctx=bytes([first]) * 16).r0
+
+
+RELOADS = {                                     # code, whether the number is made where it was loaded
+    "a constant": ("w4 = 0xffff\n*(u32 *)(r10 - 4) = w4\nw4 = w3\nw4 += 7\nw0 = *(u32 *)(r10 - 4)\nw0 %= w4\nexit", True),
+    "on one of two ways": ("w4 = -3\n*(u32 *)(r10 - 4) = w4\nif w3 == 8 goto A\nw4 = w3\nA: w0 = *(u32 *)(r10 - 4)\nw0 -= w4\nexit", True),
+    "one of two": ("w4 = 5\n*(u32 *)(r10 - 4) = w4\nif w3 == 8 goto A\nw4 = 6\n*(u32 *)(r10 - 4) = w4\nA: w4 = w3\nw0 = *(u32 *)(r10 - 4)\nw0 -= w4\nexit", False),
+    "or a number": ("w4 = 5\n*(u32 *)(r10 - 4) = w4\nif w3 == 8 goto A\n*(u32 *)(r10 - 4) = w3\nA: w4 = 3\nw0 = *(u32 *)(r10 - 4)\nw0 -= w4\nexit", False),
+    "a part of which is another's": ("w4 = 5\n*(u32 *)(r10 - 4) = w4\nif w3 == 8 goto A\n*(u8 *)(r10 - 3) = w3\nA: w4 = 3\nw0 = *(u32 *)(r10 - 4)\nw0 -= w4\nexit", False),
+    "whose address is taken": ("w4 = 5\n*(u32 *)(r10 - 4) = w4\nr5 = r10\n*(u8 *)(r5 - 3) = w3\nw4 = 3\nw0 = *(u32 *)(r10 - 4)\nw0 -= w4\nexit", False),
+}
+
+
+@pytest.mark.parametrize("name", RELOADS)
+def test_constants_are_not_reloaded(name):
+    code, made = RELOADS[name]
+    text, better, shown = improved("w3 = *(u8 *)(r1 + 0)\n" + code)
+    assert not any("u32 *)(r10 - 4)" in line or "u32 *)(r10 -0x4)" in line or "r10 - 0x4" in line for line in shown) == made, shown
+    for first in (0, 1, 7, 8, 99, 255):
         assert run_raw(better, ctx=bytes([first]) * 16).r0 == run_raw(text, ctx=bytes([first]) * 16).r0
 
 

@@ -7,7 +7,7 @@
 - a constant that is stored or divided by needs no register (BPF_ST), not even one of 64 bits, and what nobody reads is not made;
 - a jump to a jump goes where that goes, a jump to `exit` is `exit`, one to what is next anyway is none;
 - two constants that are added one behind the other are one;
-- what a register holds is not reloaded, and what nobody reloads is not spilled (spills.py);
+- what a register holds is not reloaded, nor a constant, and what nobody reloads is not spilled (spills.py);
 - what a helper has not written is not loaded again behind it (over_calls.py);
 - what reads a copy reads the original (copies.py);
 - a copy whose original nobody needs is the original (renamed.py);
@@ -42,7 +42,7 @@ from .renamed import rename_copies
 from .returned import compare_originals, sink_results
 from .rewrite import Line, read, reads_writes, sweep, targets_of, write
 from .sinking import sink
-from .spills import drop_reloads, drop_stores
+from .spills import drop_reloads, drop_stores, reload_constants
 from .stored import store_once
 from .tails import merge_tails
 from .wide_tests import wide_tests
@@ -173,6 +173,6 @@ def invert_branches(code: list[Line]) -> bool:
 
 
 #: Each changes the code in place, and says whether it did; what it marks as dead, and what nothing leads to any more, is taken out behind it.
-PASSES = (thread_jumps, wide_tests, decide_branches, clear_upper_halves, narrow_swaps, use_immediates, join_sums, drop_masks, drop_reloads, keep_over_calls,
-          read_originals, step_in_place, rename_copies, drop_stores, drop_unread, invert_branches, constants_first, bit_tests, sink_results, compare_originals,
+PASSES = (thread_jumps, wide_tests, decide_branches, clear_upper_halves, narrow_swaps, use_immediates, join_sums, drop_masks, reload_constants, drop_reloads,
+          keep_over_calls, read_originals, step_in_place, rename_copies, drop_stores, drop_unread, invert_branches, constants_first, bit_tests, sink_results, compare_originals,
           sink, add_where_known, place_blocks)

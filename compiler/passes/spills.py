@@ -1,4 +1,4 @@
-"""Reloads of what a register still holds, spills of what is in its slot already, and spills that are never reloaded.
+"""Reloads of what a register still holds, or of a constant, spills of what is in its slot already, and spills that are never reloaded.
 
 The register allocator decides interval by interval: it reloads a value that another register has, and puts one back that was only read.
 Only where no instruction takes the stack's address: then loads and stores that name r10 are all there are.
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-from ..isa import ALU, ALU64, ALU_OPS, FRAME_POINTER, MODES, REGISTERS, STX, X, Instruction
+from ..isa import ALU, ALU64, ALU_OPS, FRAME_POINTER, MODES, REGISTERS, ST, STX, X, Instruction
 from .copies import COPIES
 from .flow import Facts, Step, backward, forward
 from .rewrite import Line, clears_upper_half, reads_writes
@@ -36,6 +36,26 @@ def drop_reloads(code: list[Line]) -> bool:
             if other is not None:
                 line.insn = replace(insn, op=(ALU64 if slot[1] == 8 else ALU) | X | MOV, src=other, off=0)
                 changed = True
+    return changed
+
+
+def reload_constants(code: list[Line]) -> bool:
+    """What is loaded from a word that is never stored but as one number is made: no register was free for it."""
+    stored: dict[Slot, set[int | None]] = {}
+    for line in code:
+        slot = slot_of(line)
+        if slot is not None and line.insn.is_store:
+            stored.setdefault(slot, set()).add(line.insn.imm if line.insn.cls == ST else None)
+    if not stored or any(takes_address(line) for line in code):
+        return False
+    changed = False
+    for line in code:
+        slot = slot_of(line)
+        if slot is None or not line.insn.is_load or line.insn.mode != MODES["MEM"] or slot[1] != 4 or None in stored.get(slot, {None}):
+            continue
+        if len(stored[slot]) == 1 and not any(at < slot[0] + 4 and slot[0] < at + size for at, size in stored if (at, size) != slot):
+            line.insn = Instruction(ALU | MOV, line.insn.dst, 0, 0, next(iter(stored[slot])))
+            changed = True
     return changed
 
 
