@@ -143,6 +143,26 @@ class Ends(Tables):
         body.append(f"m.verdict = {c.pick(('TRANSMIT', 'ACCEPT'))};")
         return [f"processor {name}(inout headers h, inout meta m) {{", *indent([*lines, "apply {", *indent(body), "}"]), "}"]
 
+    def changing_in_place(self, name: str) -> list[str]:
+        """Fields that are always there become something else."""
+        c = self.choose
+        ctx = self.context("processor")                         # type: ignore[attr-defined]
+        ctx.state = ctx.payload = True
+        self.meta_values(ctx)
+        self.declares_nothing(in_action=True)
+        body: list[str] = []
+        for _ in range(c.number(1, 4)):
+            i = c.pick(self.instances)                          # type: ignore[attr-defined]
+            fields = [f for f in i.header.fields if f.ty.kind == "bit" and not f.equation and not f.when]
+            if fields:
+                field, inner = c.pick(fields), ctx.inside()
+                where = c.pick(i.texts())
+                inner.valid.add(where)
+                body.append(f"if ({where}.isValid()) {{ {where}.{field.name} = {self.expr(field.ty, inner, 2)}; }}")
+        body += [f"payload.truncate({c.number(0, 12)});"] if c.chance(1, 6) else []
+        body.append(f"m.verdict = {c.pick(VERDICTS)};")
+        return [f"processor {name}(inout headers h, inout meta m) {{", *indent(["apply {", *indent(body), "}"]), "}"]
+
     def changing_headers(self) -> Context:
         """Of a processor that declares nothing, and changes headers."""
         ctx = self.context("processor")                         # type: ignore[attr-defined]

@@ -6,7 +6,7 @@ from .base import (BOOL, ERROR, Choose, Context, FunctionInfo, HeaderInfo, Insta
 from .built import Built
 from .library import IMPORTS, Library
 from .parts import PartInfo
-from .plans import AGAIN, CIRCLES, COPY, GUESS, GUESSED, LOOKUP, MEET, NEED, SUM, TELL, TWINS, WRITE
+from .plans import AGAIN, CIRCLES, COPY, GUESS, GUESSED, LIE, LOOKUP, MEET, NEED, SUM, TELL, TWINS, WRITE
 from .stmt import indent
 
 
@@ -40,6 +40,8 @@ class Generator(Built):
         c = self.choose
         text: list[str] = []
         self.plan = "" if self.lossless else self.choose_plan()
+        put_back = self.lossless
+        self.lossless |= self.plan == LIE       # but for what its processor changes
         self.wraps = self.plan in ("", *TWINS)
         self.declare_types(text)
         self.externs = not self.lossless and c.chance(1, 12)
@@ -61,7 +63,7 @@ class Generator(Built):
         for at in range(0 if self.lossless or self.plan in TWINS or not c.chance(1, 3) else c.number(1, 2)):
             text += self.sub_parser(at)
         text += self.meeting_parser() if self.plan == MEET else self.telling_parser() if self.plan == TELL else self.parser()
-        processors = 0 if self.lossless else c.number(1 if self.plan in (LOOKUP, AGAIN, SUM, COPY, TELL, NEED, *TWINS) else 0,
+        processors = 1 if self.plan == LIE else 0 if self.lossless else c.number(1 if self.plan in (LOOKUP, AGAIN, SUM, COPY, TELL, NEED, *TWINS) else 0,
                                                       1 if self.plan in (AGAIN, COPY) or self.plan == LOOKUP and c.number(0, 2) else 2)
         often = 12 if self.plan in (*GUESSED, *TWINS) else 4
         deparses = bool(self.lossless or self.plan == WRITE or c.number(0, often)) if self.plan not in (LOOKUP, AGAIN, COPY) else self.plan != LOOKUP
@@ -84,7 +86,7 @@ class Generator(Built):
         if self.kept or self.persists:
             self.following = "\n".join([*self.migrating(text), *self.migrate(), "protocol Random version 2 {", *bindings, "}"]) + "\n"
         text += ["protocol Random version 1 {", *bindings, "}"]
-        return Program("\n".join(text) + "\n", self.given, self.lossless)
+        return Program("\n".join(text) + "\n", self.given, put_back)
 
     def declare_types(self, text: list[str]) -> None:
         """Enums, constants, structs, errors, registers."""
@@ -153,6 +155,9 @@ class Generator(Built):
             elif self.plan in (SUM, LOOKUP) and not at:
                 params, simple = [], False
                 info, lines = self.flat_header("H0") if self.plan == LOOKUP else self.summing_header("H0")
+            elif self.plan == LIE and not any(h.sums for h in headers) and c.chance(1, 3):
+                params, simple = [], False
+                info, lines = self.summing_header(f"H{at}")
             elif self.plan == SUM and c.number(0, 2):
                 params, simple = [], False
                 info, lines = self.odd_header(f"H{at}")
@@ -183,6 +188,8 @@ class Generator(Built):
                 text += self.building(f"P{at}")
             elif self.plan == AGAIN:
                 text += self.saying_again(f"P{at}")
+            elif self.plan == LIE:
+                text += self.changing_in_place(f"P{at}")
             elif self.plan == COPY:
                 text += self.copying(f"P{at}")
             elif self.plan == NEED and (not at or c.chance(1, 2)):

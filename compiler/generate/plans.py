@@ -16,7 +16,8 @@ TELL = "told"                                   # every value that is taken or l
 BUILD = "built"                                 # headers that codecs build, of twins mostly, are changed and sent (lower/laid_out.py, lower/twins.py)
 WRITE = "written"                               # and these codecs write them, with nothing else in the buffer (lower/twins_written.py)
 NEED = "needed"                                 # equations need each other, conditions what is computed or of another header; codecs say some of it
-PLANS = (LOOKUP, AGAIN, GUESS, SUM, CIRCLES, MEET, COPY, TELL, BUILD, WRITE, NEED)
+LIE = "sent as it lies"                         # headers stay where they are, and what is computed of them is put in there (lower/in_place.py)
+PLANS = (LOOKUP, AGAIN, GUESS, SUM, CIRCLES, MEET, COPY, TELL, BUILD, WRITE, NEED, LIE)
 GUESSED, TWINS = (GUESS, MEET), (BUILD, WRITE)
 
 
@@ -30,12 +31,14 @@ class Plans(Headers):
     def choose_plan(self) -> str:
         c = self.choose
         if c.chance(7, 16):
-            return c.pick((*[plan for plan in PLANS if plan not in (*TWINS, NEED)], TELL))          # twice as often: it is what finds most
+            return c.pick((*[plan for plan in PLANS if plan not in (*TWINS, NEED, LIE)], TELL))          # twice as often: it is what finds most
         match c.number(0, 9):
             case 9:
                 return c.pick(TWINS)            # what meets in these rarely meets in others
             case 8:
                 return NEED
+            case 7:
+                return LIE
         return ""
 
     def flat_header(self, name: str, most: int = 6) -> tuple[HeaderInfo, list[str]]:
