@@ -37,7 +37,7 @@ class Plans(Headers):
                 return c.pick(TWINS)            # what meets in these rarely meets in others
             case 8:
                 return NEED
-            case 7:
+            case 7 if c.number(0, 2):
                 return LIE
         return ""
 
