@@ -21,9 +21,9 @@ LIKED = "numbers", "ends", "sum", "ends"                # what passes rarely fin
 
 
 class Shapes:
-    def __init__(self, rng: random.Random, liked: str = "") -> None:
-        """`liked`: one of LIKED, of which there is much."""
-        self.rng, self.liked, self.common = rng, liked, []
+    def __init__(self, rng: random.Random, liked: str = "", kept: bool = False) -> None:
+        """`liked`: one of LIKED, of which there is much. `kept`: a word of the stack is a constant, nearly always."""
+        self.rng, self.liked, self.kept, self.common = rng, liked, kept, []
         self.registers = rng.sample((0, 2, 3, 4, 5, 7), rng.randint(2, 5))
         self.bare = rng.random() < 0.3          # nothing is there but what the container is given
         self.calls = not self.bare and rng.random() < 0.25
@@ -208,7 +208,19 @@ class Shapes:
             elif end < 0.65:
                 out += [f"if {self.condition()} goto {rng.choice(to)}"] * (end > 0.55) + [f"w0 = {self.one_of(1, 2, self.number())}"] * (end < 0.62) + ["exit"]
         last = self.one_of([], [], [f"w0 = {self.number()}"], [f"r0 += r{self.reg()}"])
-        return "\n".join([*self.begin(), *out, f"B{count}:", *last, "exit"])
+        return "\n".join([*self.begin(), *(self.keep_a_word(out) if self.kept else out), f"B{count}:", *last, "exit"])
+
+    def keep_a_word(self, lines: list[str]) -> list[str]:
+        """It is stored first, and loaded anywhere; some programs store another number there, or about there."""
+        rng, number = self.rng, self.number()
+        out = list(lines)
+        for _ in range(rng.randint(1, 4)):
+            out.insert(rng.randint(0, len(out)), f"r{self.reg()} = *(u32 *)(r10 - 28)")
+        if rng.random() < 0.5:
+            octets, at = rng.choice(((4, 28), (4, 28), (4, 28), (8, 32), (2, 26), (1, 25)))
+            what = rng.choice((str(number), str(number), str(self.number()), f"r{self.reg()}"))
+            out.insert(rng.randint(0, len(out)), f"*(u{8 * octets} *)(r10 - {at}) = {what}")
+        return [f"*(u32 *)(r10 - 28) = {number}", *out]
 
     def begin(self) -> list[str]:
         if self.bare:
