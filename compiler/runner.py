@@ -17,6 +17,7 @@ from .chains import Chains
 from .externs import own
 from .forms import MOST, Level
 from .judge import PROVED, sealed
+from .lower.const_entries import compared
 from .state import scalar_width
 
 #: The state as unsigned numbers: by object its cells, each by field (`outer.inner` in a struct in a struct), "" if plain.
@@ -128,7 +129,8 @@ class BytecodeRunner(LoadedRunner):
         self.program.set_state(bytes(state))
 
     def set_entries(self, table: ast.Table, entries: list[control.Entry]) -> None:
-        self.chains.set_entries(table.name, [bundle_entry(table, entry) for entry in entries])
+        if not compared(table):                 # else they are those that the containers know
+            self.chains.set_entries(table.name, [bundle_entry(table, entry) for entry in entries])
 
 
 def reference_cells(state: State) -> Cells:

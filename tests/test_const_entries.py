@@ -126,7 +126,12 @@ def test_entries_that_can_be_changed_are_the_engine_s():
 def test_a_tables_file_may_name_it():
     """It can give it nothing."""
     checked = of_a({1: "drop()"})
-    agree(checked, compile_program(checked), [frame({"a": n}) for n in range(3)], control.from_json({"t": []}, checked))
+    given = control.from_json({"t": []}, checked)
+    agree(checked, compile_program(checked), [frame({"a": n}) for n in range(3)], given)
+    for fresh in (make_runner("engine", checked), make_runner("reference", checked)):
+        [(table, entries)] = given.entries.items()
+        fresh.set_entries(table, entries)
+        assert fresh.run(frame({"a": 1})).verdict == "DROP"
     with pytest.raises(control.TablesError, match="its entries are constant"):
         control.from_json({"t": [{"key": [2], "action": "drop"}]}, checked)
 

@@ -13,7 +13,7 @@ from lpn.lang import ast
 from lpn.lang import tables as control
 from lpn.lang.types import Bool, Type
 
-MOST = 64                                       # numbers that entries have, each with its action
+MOST = 64                                       # numbers in the entries' keys and data, and actions: an instruction for each, or two
 
 
 def compared(t: ast.Table) -> bool:

@@ -20,7 +20,7 @@ LEAVES_IT = {"extract", "assign", "emit", "truncate"}      # effects that leave 
 
 
 def sent_as_they_lie(program: ast.Program) -> set[ast.StructField]:
-    """The headers of such chains, if they lie in the packet although something of them is computed."""
+    """The headers of such chains, if what is computed of them may lie in the packet."""
     if program.headers_struct is None:
         return set()
     record = RecordLayout(program, representation(program, program.headers_struct.fields))
@@ -29,8 +29,8 @@ def sent_as_they_lie(program: ast.Program) -> set[ast.StructField]:
 
 
 def in_place(program: ast.Program, record: RecordLayout, chain: list[ast.Module]) -> bool:
-    """Whether it is so."""
-    if not isinstance(chain[0], ast.Parser) or not isinstance(chain[-1], ast.Deparser):
+    """Whether the packet lies as it is sent where the chain's deparser begins."""
+    if not chain or not isinstance(chain[0], ast.Parser) or not isinstance(chain[-1], ast.Deparser):
         return False
     fields = [emitted(s) for s in chain[-1].body.statements]
     if None in fields or len(set(fields)) < len(fields):

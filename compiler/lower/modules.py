@@ -104,7 +104,7 @@ class ProgramLowering:
 
     def in_place(self, *chains: list[ast.Module]) -> bool:
         """Whether the packet lies as it is sent where the deparser begins that all of these end with."""
-        return self.target.window > 0 and all(in_place(self.program, self.record, chain) for chain in chains)
+        return self.target.window > 0 and bool(chains) and all(in_place(self.program, self.record, chain) for chain in chains)
 
     def module(self, decl: ast.Module, form: Form) -> Lowered:
         """One module as a container of its own; the header record is in memory."""
