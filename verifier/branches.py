@@ -95,7 +95,7 @@ class Branches(Memory):
             if s.lines and s.bounds(n)[0] >= 0:
                 for whole, k in affine.divided_into(s, q, n):
                     if not affine.multiples(s, n, k):
-                        part = self.fresh_symbol(s, slot, d.signed(*affine.times(k, s.vars[n], 0)))
+                        part = self.fresh_symbol(s, slot, d.signed(*affine.times(k, s.vars[n], 0)) or d.TOP)
                         s.products[part] = n, k, 0
                         self.part_of(s, slot, part, whole)
 

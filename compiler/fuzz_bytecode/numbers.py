@@ -12,7 +12,7 @@ SHORT = (0, 1, 2, 3, 7, 8, 15, 16, 24, 31, 32, 33, 48, 63, 64, 100, 127, 128, 25
 WIDE = (0x80000000, 0xFFFFFFFF, 0xFFFFFFF0, 1 << 32, 0x1_0000_0010, 0xFF_0000_00FF, 0xFFFF_FFFF_0000_0000, 0xFFFF_FFFF_0000_001F, 0x7FFF_FFFF_FFFF_FFFF, 1 << 63,
         0x8000_0000_8000_0000, 0x00FF_00FF_00FF_00FF, 0xFFFF_FFFF_7FFF_FFFF, -5, -0x80000001)
 COMPARED = (">", ">=", "<", "<=", "==", "!=", "s>", "s>=", "s<", "s<=", "&")
-FROM_BITS = ("<<=", ">>=", "s>>=")
+SHIFTED = ("<<=", ">>=", "s>>=")
 DIVIDED = ("/=", "%=", "s/=", "s%=")
 #: The same number said in another way, or a part of it.
 EXTENDED = ("r{a} = r{b}", "w{a} = w{b}", "r{a} = (s8)r{b}", "r{a} = (s16)r{b}", "r{a} = (s32)r{b}", "w{a} = (s8)w{b}", "w{a} = (s16)w{b}")
@@ -83,12 +83,12 @@ class Numbers(Writer):
         self.out(f"{w}{a} {self.choose(('>>=', 's>>='))} {n if not self.chance(6) else self.choose((8, 24))}")
 
     def computed(self) -> None:
-        """Any operation; the second operand is an unknown, a short constant, or a wide one in a register."""
+        """Any operation of two numbers, in 32 or in 64 bits."""
         a = self.number()
         if a in self.kept:
             return
-        w, op = self.choose("rww"), self.choose(("+=", "+=", "-=", "-=", "&=", "&=", "|=", "^=", "*=", *FROM_BITS, *DIVIDED))
-        if op in FROM_BITS:
+        w, op = self.choose("rww"), self.choose(("+=", "+=", "-=", "-=", "&=", "&=", "|=", "^=", "*=", *SHIFTED, *DIVIDED))
+        if op in SHIFTED:
             top = 31 if w == "w" else 63
             if self.chance(2):
                 self.out(f"{w}{a} {op} {self.choose([n for n in (1, 2, 3, 4, 7, 8, 16, 24, 31, 32, 33, 48, 63) if n <= top])}")
@@ -248,7 +248,7 @@ class Numbers(Writer):
             self.out(*{"r": (f"{w}{c} {self.choose(('>>=', '>>=', 's>>='))} {k}",), "l": (f"{w}{c} <<= {k}",), "d": (f"{w}{c} /= {by}",),
                        "f": (f"r{t} = r{c}", f"{w}{t} >>= {width}", f"{w}{c} &= {(1 << width) - 1}", f"{w}{c} += {w}{t}"),
                        "b": (f"r{t} = r{c}", f"{w}{t} += -1", f"{w}{c} &= {w}{t}"), "z": (f"w{c} += {self.choose((1, -1, 2, -3))}",),
-                       "h": (f"r{t} = {w}{c}" if w == "r" else f"w{t} = w{c}", f"{w}{t} &= {self.choose((-16, -2, 255))}", f"{w}{t} >>= {k}", f"r{c} = r{t}"),
+                       "h": (f"{w}{t} = {w}{c}", f"{w}{t} &= {self.choose((-16, -2, 255))}", f"{w}{t} >>= {k}", f"r{c} = r{t}"),
                        "m": (f"r{t} = r{c}", f"r{t} <<= 32", f"r{t} {self.choose(('>>=', 's>>='))} {32 + k}", f"r{c} = r{t}")}[turn])
             if turn == "f" and self.chance(2):
                 last = f"r{t} = r{c}\n {self.choose('rw')}{t} >>= {width}\n if {self.choose('rw')}{t} != 0 goto {head}"
@@ -263,5 +263,5 @@ class Numbers(Writer):
     FLAT = [piece for piece, weight in NUMERIC for _ in range(6 * weight)] + Writer.FLAT
 
     def program(self, size: int | None = None) -> str:
-        """As Writer's; it begins with unknowns."""
+        """As Writer's, of more pieces: they are short."""
         return super().program(size or self.choose((3, 4, 5, 6, 8, 10, 12, 16)))
