@@ -237,7 +237,7 @@ def compiled(program: ast.Program, t: Target, fuse: bool, level: Level, listings
                          f"the protocol has no chain for {RX_DONE}, and target {t.name} runs no other")
     for hook in hooks:
         is_chain(hook)
-    lowering = ProgramLowering(program, t, listings, MOST_OPERATIONS)
+    lowering = ProgramLowering(program, t, listings, MOST_OPERATIONS, fuse)
     fits(lowering.state)
     made: dict[str, Container] = {}
     fused: dict[tuple[ast.Module, ...], Container | None] = {}

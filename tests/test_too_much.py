@@ -82,6 +82,8 @@ def test_equations_that_are_made_of_each_other_stop_too(monkeypatch: pytest.Monk
     monkeypatch.setattr(build, "MOST_OPERATIONS", 20000)
     with pytest.raises(BuildError, match="^Tx is lowered to more than 20000 operations, .* most are made of much.lpn:5 "):
         compile_program(check(load(Source("much.lpn", text))))
+    with pytest.raises(BuildError, match="^Tx is lowered to more than 20000 operations, .* most are made of much.lpn:5 "):
+        compile_program(check(load(Source("much.lpn", text))), fuse=True)
 
 
 def test_states_that_are_lowered_for_each_way_into_their_circles_are_counted() -> None:

@@ -49,13 +49,14 @@ class Deparsers:
     def put_in_place(self, d: ast.Deparser) -> None:
         """Nothing is written but what is computed, all of which is made of the packet as it is before; it is sent from its begin."""
         self.bind_packet_params(d.params)
-        insts = [inst for s in d.body.statements for inst in self.emitted_by(s.call)]
-        made: list[tuple[Instance, Unit, Val]] = []
-        for inst in insts:
-            units = [u for u in inst.layout.units if self.computes(inst, u)]
-            numbers = self.if_valid(inst, units)
-            made += [(inst, u, v) for u, v in zip(units, numbers)]
-        for inst, u, v in made:
+        made: list[tuple[ast.Stmt, Instance, Unit, Val]] = []
+        for s in d.body.statements:
+            self.stand_at(s)
+            for inst in self.emitted_by(s.call):
+                units = [u for u in inst.layout.units if self.computes(inst, u)]
+                made += [(s, inst, u, v) for u, v in zip(units, self.if_valid(inst, units))]
+        for s, inst, u, v in made:
+            self.stand_at(s)
             store, done = self.b.append_basic_block("in.place"), self.b.append_basic_block("stored")
             self.b.cbranch(inst.valid(), store, done)
             self.b.position_at_end(store)

@@ -73,9 +73,11 @@ def bounded(low: Lowering, name: str) -> Iterator[None]:
 class ProgramLowering:
     """What all modules of a program share, and the lowering of each."""
 
-    def __init__(self, program: ast.Program, target: Target, listings: bool = True, most: int = MOST_OPERATIONS):
+    def __init__(self, program: ast.Program, target: Target, listings: bool = True, most: int = MOST_OPERATIONS, fuse: bool = True):
+        """`fuse`: for chains that are one container. Modules of their own read a header of which something is computed where the record has it: that is shorter."""
         self.program, self.target, self.listings, self.most = program, target, listings, most
-        self.record = RecordLayout(program, copied(program) if target.name == "xdp" else representation(program, sent_as_they_lie(program)))
+        lying = sent_as_they_lie(program) if fuse else ()
+        self.record = RecordLayout(program, copied(program) if target.name == "xdp" else representation(program, lying))
         self.state = StateLayout(stateful(program))
         self.derived = derived(program)
 

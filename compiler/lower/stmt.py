@@ -24,11 +24,15 @@ class Statements:
                 return
             self.statement(s)
 
-    def statement(self, s: ast.Stmt) -> None:
+    def stand_at(self, s: ast.Stmt) -> None:
+        """What is made from here on is made of this statement."""
         if self.debug is not None:
             self.b.debug_metadata = self.debug.location(s.span)
         if not self.in_line:
             self.operations.stand(s.span)
+
+    def statement(self, s: ast.Stmt) -> None:
+        self.stand_at(s)
         getattr(self, "_stmt_" + type(s).__name__)(s)
 
     def _stmt_Block(self, s: ast.Block) -> None:
