@@ -209,6 +209,32 @@ def test_nothing_is_written_of_a_bundle_that_the_verifier_refuses(tmp_path, opti
     assert list(tmp_path.iterdir()) == [path]
 
 
+SLOW = """
+register<bit<32>>[32] r;
+timing T { every 100 ms within 20 us { bit<32> n = 0; for (i in 0..31) { n = n + r[i]; } r[0] = n; } }
+protocol P version 1 { timing : T; }
+"""
+
+
+@pytest.mark.parametrize("command, suffix", [("build", "lpnb"), ("pack", "lpnn")])
+def test_the_command_proves_deadlines_of_the_node_that_is_named(tmp_path, command, suffix):
+    """The loop takes 5 us translated, and 28 interpreted."""
+    path, out = tmp_path / "slow.lpn", tmp_path / "out"
+    path.write_text(SLOW)
+    made = ["-o", str(out if command == "build" else out / "slow.lpnn")]
+    refused = lpnc(command, str(path), *made, "--on", "m3")
+    assert refused.exit_code == 1 and "rule 36 (deadline): T.every_100ms" in refused.stderr and "lpnc verify --path --on m3 shows" in refused.stderr
+    assert not out.exists()
+    assert lpnc(command, str(path), *made).exit_code == 0 and (out / f"slow.{suffix}").exists()
+
+
+@pytest.mark.parametrize("arguments, said", [(["pack", DUTY, "--code"], "--code is Thumb-2 code"), (["pack", DUTY, "--linked"], "--linked is Thumb-2 code"),
+                                             (["build", DUTY, "--target", "femto"], "for target femto none are computed")])
+def test_on_is_for_what_is_interpreted(tmp_path, arguments, said):
+    result = lpnc(*arguments, "--on", "m3", "-o", str(tmp_path / "x"))
+    assert result.exit_code == 2 and said in result.stderr
+
+
 # ------------------------------------------------------------ the compact form
 
 def expanded(small: bytes, room: int | None = None) -> bytes | str:
