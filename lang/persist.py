@@ -4,6 +4,7 @@ Both kinds of programs, checked ones and bundles, ask here what is kept; both te
 """
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,8 @@ from .types import Array, Bool, EnumType, StructType, Type
 
 #: Persistent registers: name (`Module.name`) to type, as `shape` writes it.
 Layout = Mapping[str, str]
+
+_NUMBER = re.compile(r"(?:bit|int)<\d+>")
 
 
 class StateError(Exception):
@@ -72,6 +75,16 @@ def migrate_blocks(program: ast.Program) -> Iterator[tuple[str, ast.Migrate]]:
                     yield f"{decl.name}.", local
 
 
+def advice(name: str, was: str, becomes: str, old_version: int, new_version: int) -> str:
+    """How to write what takes the old content of a register over; whole where a cast does."""
+    module, _, own = name.rpartition(".")
+    cell, array = re.fullmatch(r"(.*?)((?:\[\d+\])?)", was).groups()                     # type: ignore[union-attr]
+    declared = f"register<{'...' if '{' in cell else cell}>{array} {own}"
+    value = f"({becomes}) old.{own}" if all(map(_NUMBER.fullmatch, (was, becomes))) else f"... old.{own} ..."
+    text = f"write migrate version {old_version} {{ {declared}; {own} = {value}; }} where it stands{', which no timing block can have' if module else ''}"
+    return f"give the new program a version of its own and {text}" if new_version in (0, old_version) else text
+
+
 @dataclass(frozen=True)
 class Plan:
     """What becomes of the new program's persistent registers: `kept` have the old content, then the migrations run. `anew`: those of
@@ -82,8 +95,8 @@ class Plan:
     anew: tuple[str, ...]
 
 
-def plan(old: Layout, old_version: int, new: Layout, blocks: Sequence[Migration]) -> Plan:
-    """How the old state becomes the new one. Raises StateError."""
+def plan(old: Layout, old_version: int, new: Layout, new_version: int, blocks: Sequence[Migration]) -> Plan:
+    """How the old state becomes the new one; the old version may be the later one. Raises StateError."""
     chosen = tuple(block for block in blocks if block.version == old_version)
     for block in chosen:
         for name, type_ in block.needs.items():
@@ -95,6 +108,6 @@ def plan(old: Layout, old_version: int, new: Layout, blocks: Sequence[Migration]
     for name, type_ in new.items():
         if old.get(name, type_) != type_ and not chosen:
             raise StateError(f"persistent register '{name}' is {type_}, and in version {old_version}, which runs, it is {old[name]}: "
-                             f"write migrate version {old_version} {{ ... }} where it stands{', which no timing block can have' if '.' in name else ''}, or give it another name")
+                             f"{advice(name, old[name], type_, old_version, new_version)}, or give it another name")
     anew = tuple(name for name, type_ in new.items() if old.get(name, type_) != type_ and not any(name in block.needs for block in chosen))
     return Plan(tuple(name for name, type_ in new.items() if old.get(name) == type_), chosen, anew)

@@ -26,7 +26,7 @@ def replace(old: Program, new: Program) -> Plan:
     EngineError when its state cannot become the new one's; `new` is of no use then."""
     theirs, mine = old.bundle, new.bundle
     try:
-        chosen = plan(theirs.kept.layout(), theirs.version, mine.kept.layout(), [m.block() for m in mine.migrations])
+        chosen = plan(theirs.kept.layout(), theirs.version, mine.kept.layout(), mine.version, [m.block() for m in mine.migrations])
     except StateError as e:
         raise EngineError(str(e)) from None
     before = old.state()

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from dataclasses import replace as with_
 from pathlib import Path
@@ -110,6 +111,38 @@ def test_what_cannot_be_kept_is_refused_by_name(engine: str) -> None:
     other = make_runner(engine, program("migrate version 1 { register<Peer>[3] pairs; }", "", 2))
     with pytest.raises(EngineError, match=r"reads register 'pairs' as {id: bit<32>, on: bool}\[3\], and in version 1 it is {id: bit<16>, on: bool}\[3\]"):
         other.replace(old)
+
+
+@pytest.mark.parametrize("was, becomes", [("bit<32>", "bit<16>"), ("bit<16>", "bit<32>"), ("int<8>", "int<16>"), ("bit<128>", "bit<8>")])
+@pytest.mark.parametrize("module", [False, True])
+@pytest.mark.parametrize("older, newer", [(1, 2), (2, 1), (2, 2), (1, 0)])
+def test_what_is_advised_works(was: str, becomes: str, module: bool, older: int, newer: int) -> None:
+    """The advice of a refusal, put into the program as it stands there, is all that was missing; on the way back to an earlier version, too."""
+    def version(type_: str, number: int, migrate: str = "") -> ast.Program:
+        state = f"persistent register<{type_}> total; {migrate}"
+        return program("" if module else state, "total = 1;", number, state if module else "")
+
+    old = make_runner("reference", version(was, older))
+    with pytest.raises(EngineError) as caught:
+        make_runner("reference", version(becomes, newer)).replace(old)
+    advice = re.search(r"(give the new program a version of its own and )?write (migrate version .* }) where it stands", str(caught.value))
+    assert advice is not None and bool(advice[1]) == (newer in (0, older))
+    old.run(frames((0, 0))[0])
+    new = make_runner("reference", version(becomes, 7 if advice[1] else newer, advice[2]))
+    new.replace(old)
+    assert [list(cells) for cells in new.cells().values()] == [[{"": 1}]]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_rollback_migrates(engine: str) -> None:
+    """Version 1, made again to follow version 2, takes back what that keeps in another type."""
+    later = make_runner(engine, program("persistent register<bit<32>>[3] seen;", "seen[h.h.a] = seen[h.h.a] + (bit<32>) h.h.b;", 2))
+    for frame in frames((0, 10), (1, 20), (0, 30)):
+        later.run(frame)
+    earlier = make_runner(engine, program("""persistent register<bit<16>>[3] seen;
+        migrate version 2 { register<bit<32>>[3] seen; for (i in 0..3) { seen[i] = (bit<16>) old.seen[i]; } }""", "h.h.b = seen[h.h.a];", 1))
+    assert [m.name for m in earlier.replace(later).migrations] == ["migrate.2"]
+    assert [earlier.run(frame).out for frame in frames((0, 0), (1, 0))] == frames((0, 40), (1, 20))
 
 
 TYPES = ("bit<8>", "bit<16>", "bit<32>", "bool", "bit<128>", "Pair", "Peer")
@@ -255,5 +288,5 @@ def test_the_command_replaces_between_frames(tmp_path: Path) -> None:
 def test_what_no_migration_reads_begins_anew() -> None:
     """A migration for the version makes that no error: it is told."""
     block = Migration("migrate.1", 1, {"a": "bit<8>"})
-    found = plan({"a": "bit<8>", "b": "bit<8>", "d": "bool"}, 1, {"a": "bit<16>", "b": "bit<16>", "c": "bool", "d": "bool"}, [block])
+    found = plan({"a": "bit<8>", "b": "bit<8>", "d": "bool"}, 1, {"a": "bit<16>", "b": "bit<16>", "c": "bool", "d": "bool"}, 2, [block])
     assert found.anew == ("b",) and found.kept == ("d",)

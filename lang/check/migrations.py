@@ -56,8 +56,9 @@ def migrations(program: ast.Program, diagnostics: Diagnostics) -> None:
                                   notes=[("the first one is here", first.span)])
         if own is None:
             diagnostics.error("a program without a version replaces none", decl.span, "give its protocol a version: protocol P version 2 { ... }")
-        elif version >= own:
-            diagnostics.error(f"this program is version {own}: it replaces earlier ones", decl.version.span, f"name a version below {own}")
+        elif version == own:
+            diagnostics.error(f"this program is version {own}: it replaces others, not itself", decl.version.span,
+                              "name the version that ran before: an earlier one, or, where one goes back, a later one")
         mine = {node for node in walk(decl.body) if isinstance(node, ast.VarDecl)} | {node.var for node in walk(decl.body) if isinstance(node, ast.For)}
         for node in walk(decl.body):
             if isinstance(node, ast.Name) and isinstance(node.decl, (ast.Param, ast.VarDecl)) and node.decl not in mine:

@@ -108,7 +108,7 @@ class Reference:
     def replace(self, old: State, tables: Optional[Tables] = None) -> tuple[State, Plan]:
         """The state with which this program goes on where another one ran: persistent registers are kept, its migrations run.
         Raises StateError when that cannot be."""
-        chosen = plan(layout(old.program), version(old.program), layout(self.program), migrations(self.program))
+        chosen = plan(layout(old.program), version(old.program), layout(self.program), version(self.program), migrations(self.program))
         state = self.state(tables)
         state.keep(old, chosen.kept)
         names = dict(stateful(old.program))

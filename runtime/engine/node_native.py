@@ -49,7 +49,7 @@ class NativeDispatch(Dispatch):
         old = getattr(self, "bundle", None)
         if old is not None:
             try:
-                plan(old.kept.layout(), old.version, bundle.kept.layout(), [m.block() for m in bundle.migrations])
+                plan(old.kept.layout(), old.version, bundle.kept.layout(), bundle.version, [m.block() for m in bundle.migrations])
             except StateError as e:
                 raise EngineError(str(e)) from None
         memory = NativeHost(bundle.record_size, bundle.state_size, self.fuel)
