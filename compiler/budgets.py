@@ -8,7 +8,8 @@ from lpn.lang.check.energy import promised
 from lpn.lang.diagnostics import Diagnostics
 
 from .build import Compiled
-from .deadlines import Times
+from .deadlines import Times, times
+from .judge import Sealed
 
 
 def settle(compiled: Compiled, timed: Times) -> Diagnostics:
@@ -28,6 +29,12 @@ def settle(compiled: Compiled, timed: Times) -> Diagnostics:
         compiled.promises = found
         compiled.reseal()
     return diagnostics
+
+
+def proved(done: Sealed) -> bool:
+    """Whether all is proved on a node that translates, as for `build`; leaves in what was compiled what is proved of its budgets."""
+    timed = times(done.units, done.found)
+    return not (done.refused() or timed.violations or settle(done.compiled, timed).items)
 
 
 def why_not(timed: Times) -> str:

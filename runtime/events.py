@@ -56,6 +56,7 @@ class Script:
     node: dict[str, int] = field(default_factory=dict)
     clock: int = 0
     radio_on: bool = True
+    switches_on: bool = False   #: somebody else than a hook does, later
     actions: list[tuple[int, Callable[[Node, int], None]]] = field(default_factory=list)
     replacements: list[tuple[int, Path]] = field(default_factory=list)      #: when another version takes over, and its file
     skipped: int = 0            #: records of captures that are no frames, or have a wrong FCS
@@ -362,6 +363,7 @@ class _Reader:
         if self.now == 0 and self.block is None:
             self.script.radio_on = on
         else:
+            self.script.switches_on |= on
             self.add(lambda node, time: node.switch(time, on), command.span)
 
     def cca(self, line: _Line, command: _Token) -> None:

@@ -453,7 +453,24 @@ def test_a_budget_is_kept_from_the_swap_on(tmp_path, blocks, switched):
     v1 = SWITCHED.replace("energy", "every 100 ms within 1 ms { after 50 ms { last = 1; } } energy").replace("timing T {", "timing T { register<bit<32>> last;")
     rows, radio = timeline(tmp_path, TAKE_OVER, v1=v1, v2=f"timing T {{ counter<bit<32>> n; register<bit<32>> r; {blocks} }} protocol P version 2 {{ timing : T; }}")
     assert ["0.205000", "replaced", "v2.lpn;" if switched else "v2.lpn", *(["radio.off"] if switched else [])] in rows
-    assert "comes on top" not in radio[1]
+    assert "not part of that" not in radio[1]
+
+
+ANSWERS = """timing T { every 100 ms within 1 ms { radio.on(); after 1 ms { radio.off(); } } energy { radio.on <= 4 %; } }
+parser Rx(packet pkt) { state start { transition accept; } }
+processor Echo(inout meta m) { apply { m.verdict = TRANSMIT; } }
+deparser Tx(packet pkt) { }
+"""
+
+
+@pytest.mark.parametrize(("chain", "events", "why"), [
+    ("", "20 ms radio on\n90 ms radio off", "what the events switched on, how long handlers took and waited here"),
+    ("on app.tx(7) : Rx -> Echo -> Tx;", "1 ms repeat 9 every 10 ms {\napp.tx port=7 " + "11" * 100 + "\n}", "what chains sent, how long handlers took and waited here"),
+    ("on app.tx(7) : Rx -> Echo -> Tx;", "20 ms radio on\n90 ms radio off", "what the events switched on, how long handlers took and waited here"),
+    ("", "", None)])
+def test_what_a_budget_does_not_count_is_told_where_it_happened(tmp_path, chain, events, why):
+    _, [radio, *_] = timeline(tmp_path, f"{events}\nuntil 1 s\n", v1=f"{ANSWERS} protocol P version 1 {{ {chain} timing : T; }}")
+    assert radio.partition("; not part of that: ")[2] == (why or ""), radio
 
 
 @pytest.mark.parametrize(("promise", "share"), [("<= 99", "0.00"), ("< 100", "0.00"), ("<= 100", "100.00")])

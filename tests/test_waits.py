@@ -208,8 +208,19 @@ def test_a_budget_counts_the_wait(busy, tmp_path):
     assert done.exit_code == 0, done.stderr
     share = float(done.stdout.split("the radio is on for at most ")[1].split(" %")[0])
     assert 16.3 < share < 16.4
-    shown = lpnc("run", str(tmp_path / "out/busy.lpnb"), "--events", "-", input="radio off\nuntil 1 s\n")
-    assert f"(proved: {share:.2f} %)" in shown.stdout, "what is in the bundle counts it, too"
+    for given in (tmp_path / "out/busy.lpnb", busy):
+        shown = lpnc("run", str(given), "--events", "-", input="radio off\nuntil 1 s\n")
+        assert f"(proved: {share:.2f} %)" in shown.stdout, "what is in the bundle counts it, and of a source what would be in it"
+    assert f"(proved: {share:.2f} %)" in lpnc("run", str(busy), "--engine", "reference", "--events", "-", input="until 1 s\n").stdout
+
+
+def test_what_is_not_proved_is_not_said_to_be(busy):
+    """A source runs whatever is proved of it."""
+    shown = lpnc("run", str(busy), "--events", "-", input="cca BUSY\n20 ms radio on\n100 ms radio off\nuntil 1 s\n")
+    assert "Duty promises at most 13 % (not proved: lpnc build says why)\n" in shown.stdout and shown.exit_code == 0
+    done = lpnc("run", str(busy), "--events", "-", "--json", input="until 1 s\n")
+    [promise] = json.loads(done.stdout.splitlines()[-1])["promises"]
+    assert promise["promised"] == 13 and promise["proved"] is None and promise["kept"] is True
 
 
 def test_a_jitter_that_is_shorter_than_the_wait_is_told(busy):

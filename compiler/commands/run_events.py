@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import click
 
-from lpn.lang import tables as control
-from lpn.lang.hooks import Promise
+from lpn.lang import ast, tables as control
+from lpn.lang.hooks import Occasion, Promise, name_of
 from lpn.lang.loader import decode
 from lpn.runtime import linktype as links
 from lpn.runtime.capture import Writer
@@ -23,16 +23,18 @@ from lpn.runtime.perfetto import trace_json
 from lpn.runtime.radio import Radio
 from lpn.runtime.timeline import Overrun, Ran, Record, Replaced, Sent, clock, length, meaning, plain, row
 
+from ..budgets import proved
 from ..build import Compiled, protocol_name
 from ..bundle import Bundle
 from ..bundle_parts import Energy
 from ..externs import manifest
 from ..forms import MOST, Level
+from ..image import Kind
 from ..output import STDOUT, Failure, NoProgram, Table, check_target, count, percent, put_json, say, waiting, write_files
 from .externs import Answers
 from .frames import amounts
 from .inputs import STDIN, Input, need_source, read_bytes, read_input, show_diagnostics, shown, warnings
-from .judge import made_to_run
+from .judge import compiled_and_sealed, made_to_run
 from .packets import linktype_of
 
 ENGINES = ("engine", "reference")
@@ -93,7 +95,7 @@ def run_events(file: str, events: str, options: Options) -> int:
             nodes.append(node)
     node = nodes[0]
     if not options.quiet:
-        show(node, script, intervals(node, [first.promised, *(each.promised for _, _, each in successors)]), options)
+        show(node, script, intervals(node, [first, *(each for _, _, each in successors)]), options)
     status = compared(nodes, options)
     if options.trace is not None:
         write_files({Path(options.trace): trace_json(node, first.name)})
@@ -147,24 +149,25 @@ class Version:
 
 @dataclass(frozen=True)
 class Budget:
-    """What a timing block promises of the radio's on-time, and what is proved; percent."""
+    """What a timing block promises of the radio's on-time, and what is proved, None if nothing is; percent."""
 
     block: str
     promised: float
-    proved: float
+    proved: float | None
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A program: its protocol's name, what it promises, and its version in each engine."""
+    """A program: its protocol's name, what it promises, what its chains are called, and its version in each engine."""
 
     name: str
     promised: list[Budget]
+    chains: frozenset[str]
     versions: list[Version]
 
 
-def budgets(found: Iterable[Promise | Energy]) -> list[Budget]:
-    return [Budget(each.block, each.promised / 10_000, each.share / 10_000) for each in found]
+def budgets(found: Iterable[Promise | Energy], holds: bool = True) -> list[Budget]:
+    return [Budget(each.block, each.promised / 10_000, each.share / 10_000 if holds else None) for each in found]
 
 
 def loaded(given: Input, options: Options) -> Loaded:
@@ -185,7 +188,7 @@ def loaded(given: Input, options: Options) -> Loaded:
         own = options.answers.of(bundle.externs)
         version = Version(lambda script: native_node(bundle, address(script), externs=own, **settings(script)),
                           lambda node: dispatch(node, NativeDispatch).swap(bundle, externs=own))
-        return Loaded(bundle.protocol, budgets(bundle.energy), [version])
+        return Loaded(bundle.protocol, budgets(bundle.energy), chains(bundle.hooks, lambda hook: bundle.module(hook.chain[0]).kind == Kind.TIMING), [version])
     if given.kind != "source":
         raise Failure(f"{shown(given.path)}: an {given.kind} alone cannot run: give the bundle (.lpnb) or the source (.lpn)")
     program = given.program(options.without)
@@ -200,8 +203,26 @@ def loaded(given: Input, options: Options) -> Loaded:
                        lambda node: dispatch(node, NativeDispatch).swap(made.bundle, **given))
     reference = Version(lambda script: reference_node(program, tables, address(script), externs, **settings(script)),
                         lambda node: dispatch(node, ReferenceDispatch).replace(program, tables, externs))
-    versions = [native(made_to_run(program, [engine], options.fuse, options.level)) if engine == "engine" else reference for engine in options.engines]
-    return Loaded(protocol_name(program)[0], budgets(program.promises), versions)
+    made, promised = compiled(program, options)
+    versions = [native(made) if engine == "engine" and made is not None else reference for engine in options.engines]
+    return Loaded(protocol_name(program)[0], promised, chains(program.hooks, lambda hook: hook.timed), versions)
+
+
+def compiled(program: ast.Program, options: Options) -> tuple[Compiled | None, list[Budget]]:
+    """The program for engine "engine", None if another one runs; and its budgets, with what `lpnc build` proves of them: that needs its containers, whatever runs."""
+    if program.promises:
+        done = compiled_and_sealed(program, "lpn", options.fuse, options.level)
+        holds = proved(done)
+        return done.compiled, budgets(done.compiled.bundle.energy, holds)
+    return made_to_run(program, ["engine"], options.fuse, options.level) if "engine" in options.engines else None, []
+
+
+H = TypeVar("H", bound=Occasion)
+
+
+def chains(hooks: Sequence[H], timed: Callable[[H], bool]) -> frozenset[str]:
+    """What records call the hooks that are no handlers."""
+    return frozenset(name_of(hook) for hook in hooks if not timed(hook))
 
 
 D = TypeVar("D")
@@ -220,18 +241,23 @@ def something(hooks: Sequence, given: Input) -> None:
 
 @dataclass(frozen=True)
 class Interval:
-    """The time in which one version ran, microseconds; what it promised, and the share that the radio was on, percent."""
+    """The time in which one version ran, microseconds; what it promised, the share that the radio was on, percent, and whether its chains sent anything."""
 
     start: int
     end: int
     promised: list[Budget]
     share: float
+    chains_sent: bool
 
 
-def intervals(node: Node, promised: list[list[Budget]]) -> list[Interval]:
-    """`promised`: of all versions, in the order in which they took over."""
+def intervals(node: Node, versions: list[Loaded]) -> list[Interval]:
+    """`versions`: in the order in which they took over."""
     swaps = [record.time for record in node.records if isinstance(record, Replaced)]
-    return [Interval(start, end, each, share(node, start, end)) for start, end, each in zip([0, *swaps], [*swaps, node.time], promised)]
+
+    def by_chains(version: Loaded, start: int, end: int) -> bool:
+        causes = [node.records[record.cause] for record in node.records if isinstance(record, Sent) and record.cause is not None and start <= record.time < end]
+        return any(isinstance(cause, Ran) and cause.hook in version.chains for cause in causes)
+    return [Interval(start, end, each.promised, share(node, start, end), by_chains(each, start, end)) for start, end, each in zip([0, *swaps], [*swaps, node.time], versions)]
 
 
 # ---------------------------------------------------------------- showing
@@ -296,8 +322,9 @@ def notes(node: Node, script: Script, versions: list[Interval]) -> Iterable[str]
     for each in versions:
         text = f"radio on: {percent(each.share)} of {length(each.end - each.start)}" + (f" from {clock(each.start)} s on" if each.start else "")
         for budget in each.promised:
-            text += f"; {budget.block} promises at most {budget.promised:g} % (proved: {percent(budget.proved)})"
-            text += "" if each.share <= budget.promised else ", what chains and others did comes on top, and how long its handlers waited here"
+            text += f"; {budget.block} promises at most {budget.promised:g} % "
+            text += "(not proved: lpnc build says why)" if budget.proved is None else f"(proved: {percent(budget.proved)})"
+            text += "" if each.share <= budget.promised or budget.proved is None else f"; not part of that: {beyond(each, script)}"
         yield text
     counts, drops = node.dispatch.counts(), node.dispatch.drops()
     if results := results_of(node):
@@ -310,6 +337,12 @@ def notes(node: Node, script: Script, versions: list[Interval]) -> Iterable[str]
         yield f"dropped: {amounts(drops)}"
     if script.skipped:
         yield f"not played: {count(script.skipped, 'record')} of captures, no whole frame or a wrong FCS"
+
+
+def beyond(each: Interval, script: Script) -> str:
+    """What no budget counts."""
+    return ", ".join([*["what chains sent"] * each.chains_sent, *["what the events switched on"] * script.switches_on,
+                         "how long handlers took and waited here"])
 
 
 def summary_json(node: Node, script: Script, versions: list[Interval]) -> dict:
