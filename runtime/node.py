@@ -66,6 +66,7 @@ class Node:
         self.records: list[Record] = []
         self.retired: list[list[Summary]] = []          #: of the hooks that were replaced, set by set
         self.traces: list[tuple[int, int, int]] = []    #: (time, a, b) of helper trace
+        self.waiting = 0                                #: frames given to the radio that it has not begun to send
         self.radio_state = radio or Radio()
         self.hardware_timer: int | None = None          #: what the node asked its one timer for, by its own clock
         self._costs, self._seed, self._clock = costs, seed, start
@@ -265,14 +266,23 @@ class Node:
             self._event("radio.rx_done", record.number, (), heard.frame, heard.rssi, heard.lqi)
 
     def _send(self, sending: Sending, cause: int) -> None:
-        record = Sent(number=len(self.records), time=sending.start, cause=cause, frame=sending.frame, result=sending.result,
+        self.waiting += 1
+        self.at(sending.start, lambda: self._begins(sending, cause))
+
+    def _begins(self, sending: Sending, cause: int) -> None:
+        self.waiting -= 1
+        record = Sent(number=len(self.records), time=sending.start, cause=cause, frame=sending.frame, result="unfinished",
                       end=sending.end, done=sending.done)
         self.records.append(record)
         if sending.result != "BUSY":
             self.at(sending.start + air.SFD, lambda: self._event("radio.tx_start", record.number))
+        self.at(sending.done, lambda: self._is_sent(sending, record))
+
+    def _is_sent(self, sending: Sending, record: Sent) -> None:
+        record.result = sending.result
         if sending.result == "NOACK":
-            self.at(sending.done, lambda: self._event("radio.ack_timeout", record.number))
-        self.at(sending.done, lambda: self._event("radio.tx_done", record.number, (TX_RESULTS.index(sending.result),)))
+            self._event("radio.ack_timeout", record.number)
+        self._event("radio.tx_done", record.number, (TX_RESULTS.index(sending.result),))
 
     def _replace(self, swap: Callable[[], None], what: str) -> None:
         if self._busy > self.time:

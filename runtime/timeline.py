@@ -61,7 +61,7 @@ class Overrun(Record):
 
 @dataclass(kw_only=True)
 class Sent(Record):
-    """A frame was sent, from `time` to `end`; `result` was known at `done`. BUSY: it was not, the channel was in use."""
+    """A frame was sent, from `time` to `end`; `result` is known at `done`, and "unfinished" till then. BUSY: it was not, the channel was in use."""
 
     frame: bytes
     result: str

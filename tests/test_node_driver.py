@@ -9,7 +9,7 @@ from node_programs import native
 
 from lpn.compiler.bundle import Hook
 from lpn.runtime.node import Costs
-from lpn.runtime.radio import ACK_WAIT, CCA, SFD, TURNAROUND, Heard, Radio, TxPlan, airtime
+from lpn.runtime.radio import ACK, ACK_WAIT, CCA, SFD, TURNAROUND, Heard, Radio, TxPlan, airtime
 from lpn.runtime.timeline import Given, Overrun, Ran, Received, Sent
 
 
@@ -39,7 +39,8 @@ def test_two_frames_at_a_time_destroy_each_other():
 
 @pytest.mark.parametrize("plan,ack,start,end,done", [
     ("OK", 0, TURNAROUND, TURNAROUND + airtime(5), 0), ("OK", 0x20, TURNAROUND, TURNAROUND + airtime(5), 192 + 352),
-    ("NOACK", 0x20, TURNAROUND, TURNAROUND + airtime(5), ACK_WAIT), ("BUSY", 0, CCA, CCA, 0)])
+    ("NOACK", 0x20, TURNAROUND, TURNAROUND + airtime(5), ACK_WAIT),
+    ("NOACK", 0, TURNAROUND, TURNAROUND + airtime(5), 0), ("BUSY", 0, CCA, CCA, 0)])
 def test_the_times_of_a_frame_that_is_sent(plan, ack, start, end, done):
     hooks = [Hook("app.tx", ("C0",), "net"), Hook("radio.tx_start", ("T1",), "isr"), Hook("radio.ack_timeout", ("T2",)), Hook("radio.tx_done", ("T3",))]
     node = native(hooks, [[("verdict", 3, 0)], [], [], []], costs=FREE)
@@ -48,9 +49,24 @@ def test_the_times_of_a_frame_that_is_sent(plan, ack, start, end, done):
     node.run(9000)
     sent = next(r for r in node.records if isinstance(r, Sent))
     assert (sent.time, sent.end, sent.done) == (1100 + start, 1100 + end, 1100 + end + done)
+    assert sent.result == (plan if plan != "NOACK" or ack else "OK"), "who asks for no acknowledgement misses none"
     ran = [(r.hook, r.time) for r in node.records if isinstance(r, Ran)][1:]
-    expected = [("T1", sent.time + SFD)] * (plan != "BUSY") + [("T2", sent.done)] * (plan == "NOACK") + [("T3", sent.done)]
+    expected = [("T1", sent.time + SFD)] * (plan != "BUSY") + [("T2", sent.done)] * (sent.result == "NOACK") + [("T3", sent.done)]
     assert ran == expected
+
+
+@pytest.mark.parametrize("plan", ["OK", "NOACK", "BUSY"])
+def test_a_frame_has_its_result_when_the_radio_knows(plan):
+    """Up to the turnaround nothing is sent; then the frame is on its way, and what became of it is known at its end, or when no acknowledgement has come."""
+    begins, ends = (CCA, CCA) if plan == "BUSY" else (TURNAROUND, TURNAROUND + airtime(5) + (ACK if plan == "OK" else ACK_WAIT))
+    node = native([Hook("app.tx", ("C0",), "net")], [[("verdict", 3, 0)]], costs=FREE)
+    node.plan(0, [TxPlan(plan)])
+    node.post(0, "app.tx", (7,), bytes([0x20, 0, 0, 0, 0]))
+    known = []
+    for until in dict.fromkeys((begins - 1, begins, max(begins, ends - 1), ends)):
+        node.run(until)
+        known.append((node.waiting, [r.result for r in node.records if isinstance(r, Sent)]))
+    assert known == [(1, []), *([(0, ["unfinished"])] * 2 if plan != "BUSY" else []), (0, [plan])]
 
 
 def test_a_second_frame_while_one_is_sent_is_lost():

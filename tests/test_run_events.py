@@ -188,6 +188,28 @@ def test_the_example():
     assert any(line.startswith("radio on: 1.6") and "DutyCycle promises at most 14 %" in line for line in lines)
 
 
+SENDS = """
+header H { bit<16> fc; bit<8> seq; }
+struct headers { H h; }
+deparser Tx(packet pkt, in headers h) { pkt.emit(h.h); }
+timing T { every 100 ms within 2 ms { headers h; h.h.setValid(); h.h.fc = 0x6188; h.h.seq = 5; radio.send(Tx(h)); } }
+"""
+
+
+@pytest.mark.parametrize(("until", "told", "results", "waiting", "whole"), [
+    ("100 us", "not begun to be sent: 1 frame", {}, 1, 0),
+    ("300 us", "sent: 1 frame, 1 unfinished", {"unfinished": 1}, 0, 0),
+    ("900 us", "sent: 1 frame, 1 unfinished", {"unfinished": 1}, 0, 1),     # it is sent, and no acknowledgement has come so far
+    ("2 ms", "sent: 1 frame, 1 NOACK", {"NOACK": 1}, 0, 1)])
+def test_a_frame_that_the_end_finds_on_its_way_has_no_result(tmp_path, until, told, results, waiting, whole):
+    (tmp_path / "x.lpn").write_text(SENDS)
+    given = {"input": f"tx NOACK\nuntil {until}\n"}
+    shown = lpnc("run", tmp_path / "x.lpn", "--events", "-", "--out", tmp_path / "x.pcap", **given)
+    assert told in shown.stdout.splitlines() and len(list(read(tmp_path / "x.pcap"))) == whole
+    summary = json.loads(lpnc("run", tmp_path / "x.lpn", "--events", "-", "--json", **given).stdout.splitlines()[-1])
+    assert (summary["sent"], summary["waiting"]) == (results, waiting)
+
+
 def test_what_is_behind_the_end_is_told():
     """The lines that begin there; a block whose end is cut off happens as far as it does."""
     result = lpnc("run", DUTY, "--events", "-", input="radio off\nuntil 100 ms\n99 ms repeat 9 every 1 ms {\nair 00\n}\n+2 ms air 00\n1 s radio on\n")

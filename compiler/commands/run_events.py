@@ -329,6 +329,8 @@ def notes(node: Node, script: Script, versions: list[Interval]) -> Iterable[str]
     counts, drops = node.dispatch.counts(), node.dispatch.drops()
     if results := results_of(node):
         yield f"sent: {count(results.total(), 'frame')}, {amounts(results)}"
+    if node.waiting:
+        yield f"not begun to be sent: {count(node.waiting, 'frame')}"
     if given := given_to_stack(node):
         yield f"given to the network stack: {count(len(given), 'packet')}"
     if counts.busy:
@@ -352,7 +354,7 @@ def summary_json(node: Node, script: Script, versions: list[Interval]) -> dict:
                          for each in versions for budget in each.promised],
             "hooks": [{"hook": s.name, "context": s.context, "within": s.within, **asdict(s.stats)} for s in node.summaries()],
             "replaced": [[{"hook": s.name, "context": s.context, "within": s.within, **asdict(s.stats)} for s in each] for each in node.retired],
-            "sent": dict(results_of(node)), "net_sent": len(given_to_stack(node)), "drops": dict(node.dispatch.drops()), "busy": counts.busy, "ignored": counts.ignored, "skipped": script.skipped}
+            "sent": dict(results_of(node)), "waiting": node.waiting, "net_sent": len(given_to_stack(node)), "drops": dict(node.dispatch.drops()), "busy": counts.busy, "ignored": counts.ignored, "skipped": script.skipped}
 
 
 def results_of(node: Node) -> Counter[str]:
@@ -384,7 +386,7 @@ Packets = list[tuple[int, bytes]]               # time, octets
 
 def sent(node: Node) -> Packets:
     """The frames that the radio sent."""
-    return [(record.time, record.frame) for record in node.sorted_records() if isinstance(record, Sent) and record.result != "BUSY"]
+    return [(record.time, record.frame) for record in node.sorted_records() if isinstance(record, Sent) and record.result != "BUSY" and record.end <= node.time]
 
 
 def given_to_stack(node: Node) -> Packets:
