@@ -202,6 +202,19 @@ def number(where: str, type_: Optional[Type], value: object, reasons: Sequence[s
     return result
 
 
+def written(type_: Optional[Type], value: int, reasons: Sequence[str] = ()) -> object:
+    """A scalar as `number` reads it: by name what has one, wider than 64 bits an address or in hex."""
+    if isinstance(type_, Bool):
+        return bool(value)
+    if isinstance(type_, EnumType):
+        return next((member.name for member in type_.decl.members if member.number == value), value)
+    if isinstance(type_, ErrorType):
+        return next((name for name, error in errors_of(reasons).items() if error == value), value)
+    if isinstance(type_, Bits) and type_.width > 64:
+        return str(ipaddress.IPv6Address(value)) if type_.width == 128 else f"{value:#x}"
+    return value
+
+
 def errors_of(reasons: Sequence[str]) -> dict[str, int]:
     """The errors that a program can name, by name: of its reasons those that do not come by themselves."""
     return {name or NO_ERROR: number for number, name in enumerate(reasons) if "." not in name}

@@ -21,6 +21,7 @@ from .inputs import STDIN, asked, compile_options, json_option, need_source, rea
 from .judge import made_to_run
 from .packets import Describer, describe_datagram, linktype_of
 from .run_events import Options, run_events
+from .state import Ending
 
 STYLES = {"DROP": "red", "DELIVER": "green", "TRANSMIT": "cyan", "CONSUMED": "blue"}
 
@@ -70,12 +71,13 @@ class Number(click.ParamType):
 @click.option("--trace", metavar="OUT.json", help="With --events: write the time line for Perfetto (ui.perfetto.dev).")
 @click.option("--seed", type=int, default=0, help="With --events: of the timers' jitter.")
 @click.option("--insn-time", type=click.IntRange(0, 1_000_000), metavar="NS", help="With --events: nanoseconds of an eBPF instruction. Default: 1000.")
+@click.option("--state", "with_state", is_flag=True, help="Show what registers, counters and meters hold in the end (needs the source).")
 @click.option("-v", "--verbose", is_flag=True, help="Draw each packet as the parser sees it (needs the source).")
 @compile_options
 @json_option
 def command(file: str, capture: str | None, events: str | None, target: str | None, out_linktype: int | None, tables_file: str | None, engine: str | None,
             compare: str | None, answers: Answers, hook: str | None, fcs: str, node_short: int | None, node_ext: int | None, node_pan: int | None, limit: int | None,
-            successor: str | None, at: int | None, out_net: str | None, brief: bool, trace: str | None, seed: int, insn_time: int | None, verbose: bool, fuse: bool,
+            successor: str | None, at: int | None, out_net: str | None, brief: bool, trace: str | None, seed: int, insn_time: int | None, with_state: bool, verbose: bool, fuse: bool,
             without: tuple[str, ...], level: Level, as_json: bool) -> int:
     """Run the frames of a capture through FILE, a source (.lpn) or a bundle (.lpnb); or events on a node.
 
@@ -98,6 +100,11 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
     completed where the frame completed what a buffer kept: a list of what became
     of that, with the same members.
 
+    With --state, behind the frames what registers, counters and meters hold then:
+    an object with `state`, of it `registers` as --tables takes them, `counters`,
+    `meters`; with --compare also agree and engines; with --events all that is in
+    the summary.
+
     Frames that never reach the program are dropped with a reason of their own:
     Fcs (the frame check sequence is wrong) and NotFrame (the record holds no
     whole frame).
@@ -108,18 +115,18 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
 
     With --events a node runs on a virtual clock: its hooks, timers and radio. Shown
     is what ran when, and what it did. Only the options for it, --out (the frames that
-    the radio sent; what net.send gave to the network stack is --out-net's), --tables, --extern, --engine and --compare (engine, reference), --node-*
+    the radio sent; what net.send gave to the network stack is --out-net's), --tables, --state, --extern, --engine and --compare (engine, reference), --node-*
     and --json may stand beside it; with --compare instructions take no time.
     """
     engines = names(engine, compare)
     node = {name: value for name, value in (("node_short", node_short), ("node_ext", node_ext), ("node_pan", node_pan)) if value is not None}
     if events is not None or capture is None:
         return on_a_node(file, events, Options(
-            engines, node, tables_file, target, trace, seed, insn_time, fuse, without, level, as_json, answers, out_net, brief))
+            engines, node, tables_file, target, trace, seed, insn_time, fuse, without, level, as_json, answers, out_net, brief, with_state))
     usage("--out-net", "--brief", "--trace", "--seed", "--insn-time", needs="--events")
     if target is None:
         usage("--out-linktype", needs="--out")
-    check_usage(file, successor, capture, tables_file, target, as_json, verbose)
+    check_usage(file, successor, capture, tables_file, target, as_json, verbose, with_state)
     if (successor is None) != (at is None):
         raise click.UsageError("--then and --at belong together", click.get_current_context())
     program, tables, number, runners = prepared(file, engines, tables_file, hook, fuse, without, level, verbose, answers)
@@ -131,7 +138,7 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
     try:
         if following is not None and at == 1:
             take_over(runners, following, view, successor, 1)
-            following = None
+            program, following = following[0], None
         for outcome in counted(outcomes(capture, runners, node, fcs, limit), "frames"):
             totals.add(outcome)
             view.add(outcome)
@@ -139,15 +146,18 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
                 rebuilt += [(outcome.frame.time_us, r.out) for r in (outcome.result, *outcome.result.completed) if r.out is not None]
             if following is not None and outcome.frame.number + 1 == at:
                 take_over(runners, following, view, successor, at)
-                following = None
+                program, following = following[0], None
     finally:
         view.end()
     view.summary(totals)
+    ending = Ending(program, {name: each.cells() for name, each in zip(engines, runners)}) if with_state and program is not None else None
+    if ending is not None:
+        view.ending(ending)
     if target is not None:
         write_packets(target, out_linktype, rebuilt, view)
     if following is not None:
         raise Failure(f"--at {at}: there is no such frame, {shown(str(successor))} never took over", 1)
-    return int(totals.differing > 0)
+    return int(totals.differing > 0 or ending is not None and not ending.agreed)
 
 
 def on_a_node(file: str, events: str | None, options: Options) -> int:
@@ -209,20 +219,21 @@ def names(engine: str | None, compare: str | None) -> list[str]:
     return chosen
 
 
-def check_usage(file: str, successor: str | None, capture: str, tables_file: str | None, target: str | None, as_json: bool, verbose: bool) -> None:
+def check_usage(file: str, successor: str | None, capture: str, tables_file: str | None, target: str | None, as_json: bool, verbose: bool,
+                with_state: bool) -> None:
     """What can be known before anything runs."""
     context = click.get_current_context()
     if file == STDIN and capture == STDIN:
         raise click.UsageError("the program and the capture cannot both be on standard input", context)
-    if target == STDOUT and (as_json or verbose):
-        raise click.UsageError("--out - leaves no room for --json or --verbose on standard output", context)
+    if target == STDOUT and (as_json or verbose or with_state):
+        raise click.UsageError("--out - leaves no room for --json, --state or --verbose on standard output", context)
     check_target(target, ("capture", capture), ("program", file), ("program", successor), ("tables file", tables_file))
 
 
 def bundle_runners(given, engines: list[str], hook: str | None, answers: Answers) -> list[Runner]:
     if given.kind != "bundle":
         raise Failure(f"{shown(given.path)}: an {given.kind} alone cannot run: give the bundle (.lpnb) or the source (.lpn)")
-    need_source(given.path, "--tables", "--verbose")
+    need_source(given.path, "--tables", "--state", "--verbose")
     bundle = given.decode(Bundle.from_bytes)
     number = taken_by(given.path, hook, {i: one for i, one in enumerate(bundle.hooks) if bundle.parses(one)}, bool(bundle.chain))
     externs = answers.of(bundle.externs)
@@ -248,11 +259,17 @@ class Silent:
     def wrote(self, text: str) -> None:
         pass
 
+    def ending(self, ending: Ending) -> None:
+        """What registers hold when all frames have been."""
+
     def replaced(self, program: ast.Program | None, tables: control.Tables | None, hook: int | None) -> None:
         """Another program runs from the next frame on."""
 
 
 class Json(Silent):
+    def ending(self, ending: Ending) -> None:
+        put_json(ending.json())
+
     def add(self, outcome: Outcome) -> None:
         item = {"frame": outcome.frame.number, **result_json(outcome.result)}
         if len(self.engines) > 1:
@@ -320,6 +337,10 @@ class Rows(Silent):
 
     def wrote(self, text: str) -> None:
         say(text)
+
+    def ending(self, ending: Ending) -> None:
+        say()
+        ending.show()
 
 
 class Drawn(Rows):

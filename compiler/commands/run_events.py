@@ -31,11 +31,14 @@ from ..externs import manifest
 from ..forms import MOST, Level
 from ..image import Kind
 from ..output import STDOUT, Failure, NoProgram, Table, check_target, count, percent, put_json, say, waiting, write_files
+from ..packet_test.timeline import cells_of
+from ..runner import Cells
 from .externs import Answers
 from .frames import amounts
 from .inputs import STDIN, Input, need_source, read_bytes, read_input, show_diagnostics, shown, warnings
 from .judge import compiled_and_sealed, made_to_run
 from .packets import linktype_of
+from .state import Ending
 
 ENGINES = ("engine", "reference")
 STYLES = {"DROP": "red", "DELIVER": "green", "TRANSMIT": "cyan", "CONSUMED": "blue"}
@@ -59,6 +62,7 @@ class Options:
     answers: Answers = field(default_factory=Answers)
     out_net: str | None = None
     brief: bool = False
+    state: bool = False
 
     @property
     def files(self) -> dict[str, str | None]:
@@ -94,9 +98,11 @@ def run_events(file: str, events: str, options: Options) -> int:
                 raise Failure(f"{shown(file)}: {e}", 1) from None
             nodes.append(node)
     node = nodes[0]
+    versions = [first, *(each for _, _, each in successors)]
+    ending = versions[len(node.retired)].ending(options, nodes)
     if not options.quiet:
-        show(node, script, intervals(node, [first, *(each for _, _, each in successors)]), options)
-    status = compared(nodes, options)
+        show(node, script, intervals(node, versions), ending, options)
+    status = compared(nodes, options) or int(ending is not None and not ending.agreed)
     if options.trace is not None:
         write_files({Path(options.trace): trace_json(node, first.name)})
     if options.out is not None:
@@ -115,8 +121,9 @@ def check_usage(file: str, events: str, options: Options) -> None:
         if name not in ENGINES:
             raise click.UsageError(f"engine {name} runs no node: there are {', '.join(ENGINES)}", context)
     printed = [name for name, target in options.files.items() if target == STDOUT]
-    if printed and (options.as_json or len(printed) > 1):
-        raise click.UsageError(f"{printed[0]} - leaves no room for {'--json' if options.as_json else 'anything else'} on standard output", context)
+    if printed and (options.as_json or options.state or len(printed) > 1):
+        other = "--json" if options.as_json else "--state" if options.state else "anything else"
+        raise click.UsageError(f"{printed[0]} - leaves no room for {other} on standard output", context)
     for name, target in options.files.items():
         check_target(target, ("program", file), ("events file", events), ("tables file", options.tables), makes_folder=name == "--trace")
 
@@ -141,10 +148,11 @@ def takes_over(node: Node, version: Version, path: Path) -> Callable[[], None]:
 
 @dataclass(frozen=True)
 class Version:
-    """A program in one engine: a node that starts with it, or that goes on with it."""
+    """A program in one engine: a node that starts with it, or that goes on with it; and what such a node's state holds."""
 
     node: Callable[[Script], Node]
     swap: Callable[[Node], None]
+    cells: Callable[[Node], Cells]
 
 
 @dataclass(frozen=True)
@@ -164,6 +172,13 @@ class Loaded:
     promised: list[Budget]
     chains: frozenset[str]
     versions: list[Version]
+    program: ast.Program | None = None          # of a source
+
+    def ending(self, options: Options, nodes: Sequence[Node]) -> Ending | None:
+        """What it leaves in its registers; None where nobody asks."""
+        if not options.state or self.program is None:
+            return None
+        return Ending(self.program, {engine: version.cells(node) for engine, version, node in zip(options.engines, self.versions, nodes)})
 
 
 def budgets(found: Iterable[Promise | Energy], holds: bool = True) -> list[Budget]:
@@ -180,14 +195,14 @@ def loaded(given: Input, options: Options) -> Loaded:
         return script.node | options.node
 
     if given.kind == "bundle":
-        need_source(given.path, "--tables")
+        need_source(given.path, "--tables", "--state")
         if options.engines != ["engine"]:
             raise Failure(f"{shown(given.path)}: --compare and engine reference need the program's source (.lpn)")
         bundle = given.decode(Bundle.from_bytes)
         something(bundle.hooks, given)
         own = options.answers.of(bundle.externs)
         version = Version(lambda script: native_node(bundle, address(script), externs=own, **settings(script)),
-                          lambda node: dispatch(node, NativeDispatch).swap(bundle, externs=own))
+                          lambda node: dispatch(node, NativeDispatch).swap(bundle, externs=own), lambda node: {})
         return Loaded(bundle.protocol, budgets(bundle.energy), chains(bundle.hooks, lambda hook: bundle.module(hook.chain[0]).kind == Kind.TIMING), [version])
     if given.kind != "source":
         raise Failure(f"{shown(given.path)}: an {given.kind} alone cannot run: give the bundle (.lpnb) or the source (.lpn)")
@@ -200,12 +215,12 @@ def loaded(given: Input, options: Options) -> Loaded:
     def native(made: Compiled) -> Version:
         given = {"state": made.initial_state(tables), "entries": made.entries(tables), "externs": externs}
         return Version(lambda script: native_node(made.bundle, address(script), **given, **settings(script)),
-                       lambda node: dispatch(node, NativeDispatch).swap(made.bundle, **given))
+                       lambda node: dispatch(node, NativeDispatch).swap(made.bundle, **given), lambda node: cells_of(node, made))
     reference = Version(lambda script: reference_node(program, tables, address(script), externs, **settings(script)),
-                        lambda node: dispatch(node, ReferenceDispatch).replace(program, tables, externs))
+                        lambda node: dispatch(node, ReferenceDispatch).replace(program, tables, externs), lambda node: cells_of(node, None))
     made, promised = compiled(program, options)
     versions = [native(made) if engine == "engine" and made is not None else reference for engine in options.engines]
-    return Loaded(protocol_name(program)[0], promised, chains(program.hooks, lambda hook: hook.timed), versions)
+    return Loaded(protocol_name(program)[0], promised, chains(program.hooks, lambda hook: hook.timed), versions, program)
 
 
 def compiled(program: ast.Program, options: Options) -> tuple[Compiled | None, list[Budget]]:
@@ -262,14 +277,14 @@ def intervals(node: Node, versions: list[Loaded]) -> list[Interval]:
 
 # ---------------------------------------------------------------- showing
 
-def show(node: Node, script: Script, versions: list[Interval], options: Options) -> None:
+def show(node: Node, script: Script, versions: list[Interval], ending: Ending | None, options: Options) -> None:
     everything = node.sorted_records()
     records = without_repeated(everything) if options.brief else everything
     left_out = len(everything) - len(records)
     if options.as_json:
         for record in records:
             put_json(plain(record))
-        put_json(summary_json(node, script, versions) | ({"left_out": left_out} if options.brief else {}))
+        put_json(summary_json(node, script, versions) | ({"left_out": left_out} if options.brief else {}) | (ending.json() if ending is not None else {}))
         return
     table = Table([">time", "what", "verdict", "effects"])
     for record in records:
@@ -285,6 +300,9 @@ def show(node: Node, script: Script, versions: list[Interval], options: Options)
                   style="red" if t.overruns or t.misses else "")
     hooks.show()
     say()
+    if ending is not None:
+        ending.show()
+        say()
     if options.brief:
         say(f"left out: {count(left_out, 'run')} that did the same as the last one of their hook, and sent and delivered nothing")
     for line in notes(node, script, versions):

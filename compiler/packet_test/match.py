@@ -8,13 +8,13 @@ from typing import Optional
 from lpn.lang import ast
 from lpn.lang.derive import derived
 from lpn.lang.reference import State
-from lpn.lang.reference.draw import shown as shown_value
 from lpn.lang.reference.headers import ChoiceValue, Instance
 from lpn.lang.reference.modules import run_module
 from lpn.lang.reference.run import Run
 from lpn.lang.reference.values import Rejected, unsigned, width_of
-from lpn.lang.types import Bits, Bool, Type, Varbit
+from lpn.lang.types import Type, Varbit
 
+from ..contents import value_text
 from . import model
 from .make import instance_of, there
 
@@ -241,16 +241,6 @@ def expected_octets(out: Comparison) -> list[Pair]:
 
 
 # ---------------------------------------------------------------- as text
-
-def value_text(value: object, type_: Type | None) -> str:
-    if isinstance(value, bytes):
-        return value.hex(" ") or "no octets"
-    if isinstance(type_, Bool):
-        return "true" if value else "false"
-    if isinstance(type_, Bits) and type_.width < 64:
-        return str(value) if -10 < int(value) < 10 else f"{value} ({int(value):#x})"     # type: ignore[call-overload]
-    return shown_value(value, type_)
-
 
 def pattern_text(wanted: model.Numbers | model.Octets, type_: Type | None) -> str:
     if isinstance(wanted, model.Octets):

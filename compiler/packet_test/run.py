@@ -21,6 +21,7 @@ from lpn.runtime.node import Node, NodeError
 from lpn.runtime.timeline import Record, clock, row
 
 from ..build import Compiled
+from ..contents import differing, value_text
 from ..externs import own
 from ..forms import MOST, Level
 from ..judge import made_to_run
@@ -28,7 +29,7 @@ from ..output import percent
 from ..runner import BYTECODE, ENGINES, Cells, Runner, make_runner
 from . import model
 from .make import build, combined, refused
-from .match import Comparison, Difference, compare_fields, compare_octets, pattern_text, value_text
+from .match import Comparison, Difference, compare_fields, compare_octets, pattern_text
 from .names import Scribe
 from .parse import parse
 from .resolve import Resolver
@@ -300,11 +301,8 @@ class Run:
         if len(self.runners) < 2 or not (self.nodes or self.program.chain or self.suite.first is not None):
             return
         (first, mine), *others = ((name, self.cells(name)) for name in self.nodes or self.runners)
-        names = {decl: name for name, decl in control.declared(self.program)}
         for name, cells in others:
-            found = [Difference(label(names[decl], at, path, len(rows)), None, str(number), str(cells[decl][at][path]))
-                     for decl, rows in mine.items() for at, row in enumerate(rows) for path, number in row.items()
-                     if cells[decl][at][path] != number]
+            found = [Difference(place, None, str(a), str(b)) for place, a, b in differing(self.program, mine, cells)]
             if found:
                 self.fail(f"the state differs in {first} and {name} in the end", self.test.span, differences=found, heads=(first, name))
 
@@ -377,10 +375,6 @@ def wanted(step: model.Expect) -> str:
 
 def outcome(r: Result) -> str:
     return f"{r.verdict} {r.reason}" if r.reason else f"{r.verdict} {r.port}" if r.port is not None else r.verdict
-
-
-def label(name: str, index: Optional[int], path: str, count: int) -> str:
-    return f"{name}{f'[{index}]' if index is not None and count > 1 else ''}{'.' + path if path else ''}"
 
 
 __all__ = ["ENGINES", "Outcome", "Suite"]
