@@ -138,7 +138,7 @@ static APART void read_value(checker *c, operand *g, uint32_t n)
     g->is.lo = b & LOWEST ? varint(c) : 0;
     g->is.hi = g->is.lo + (n >= POOL ? varint(c) : b == NUMBER ? UINT32_MAX : 0);
     g->is.room = b & ROOM ? (int16_t)zigzag(c) : NO_ROOM;
-    REFUSE_IF(g->v.kind != NUMBER && g->is.hi > MAX_OFFSET, LPN_REFUSE_FORM);
+    REFUSE_IF(HOLDS(g->is.hi < g->is.lo) || (g->v.kind != NUMBER && g->is.hi > MAX_OFFSET), LPN_REFUSE_FORM);
     c->at = at;
 }
 
@@ -166,12 +166,13 @@ static void look(checker *c, operand *o, value *v)
     REFUSE_IF(o->is.lo > o->is.hi, LPN_REFUSE_FORM);            /* a label's sum of a symbol and a constant */
 }
 
-/* The room of a value: what is said of its symbol, or what follows from the packet's length. */
+/* The room of a value: what is said of its symbol, or what follows from the packet's length. Not of one that is less than its constant: it may be a sum that went
+ * around. */
 static int16_t room_of(const checker *c, const operand *o)
 {
     const int16_t room = room_by(o->sym->room, -o->v.off);
     const int32_t left = (int32_t)(c->sym[LENGTH].lo - o->is.hi);
-    return o->is.hi < LPN_MAX_PACKET * 2 && left > room ? (int16_t)left : room;
+    return o->is.hi < LPN_MAX_PACKET * 2 && o->v.off <= (int32_t)o->is.hi && left > room ? (int16_t)left : room;
 }
 
 /* ------------------------------------------------------------------------------------------- stack */
@@ -260,7 +261,7 @@ static void compare(checker *c, value *v, uint32_t n)
     }
     take(c, &is, n);
     if (is.kind == BYTES) {
-        REFUSE_IF((n & ~known(v) & 15) != 0 || !narrow(v), LPN_REFUSE_STACK);
+        REFUSE_IF((is.off & ~known(v) & 15) != 0 || !narrow(v), LPN_REFUSE_STACK);
         return;
     }
     STOP_IF(v->kind != is.kind, LPN_REFUSE_VALUE);

@@ -157,7 +157,7 @@ INLINE void sum(checker *c, bool minus, bool wide)
         b->is.lo = 0 - hi;
     }
     uint32_t lo = a->is.lo + b->is.lo, hi = a->is.hi + b->is.hi;
-    bool fits = difference ? (int32_t)lo >= 0 : minus ? lo <= a->is.lo : hi >= a->is.hi;
+    bool fits = minus ? lo <= a->is.lo : hi >= a->is.hi;
     if (minus && a->v.sym == LENGTH && left >= (fits ? (int32_t)lo : 0)) {     /* what is left of the packet */
         lo = (uint32_t)left;
         fits = true;

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from forge_lies import lies, torn
 from forge_made import sideways
+from forge_shared import shared
 from forge_texts import AROUND, COMPARED, HONEST, LARGE, RESET, SIZES, WRONG
 from forge_told import told
 
@@ -92,6 +93,7 @@ def pairs() -> Iterator[Pair]:
     foreign = bytes([0xb8, 2]) + bytes(14) + assemble("r0 = 0\nexit")
     yield Pair("wrong: an address as the stock engine has it", foreign, certificate.to_bytes())
     yield from indexed()
+    yield from (Pair(f"wrong: {what}", text, certificate) for what, text, certificate in shared())
     yield from (Pair(f"told apart: {what}", text, certificate) for what, text, certificate in told())
     write = bytearray(assemble("r2 = 0 ll\n*(u8 *)(r2 + 0x0) = 1\nr0 = 0\nexit"))
     write[1] = 0x82
