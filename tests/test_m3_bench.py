@@ -62,7 +62,7 @@ FLASH = {
     "interpreter, 32 bits": 6742,
     "interpreter, 64 bits, and helpers": 5880,
     "images and their check": 2761,
-    "certificates": 3736,
+    "certificates": 3732,
     "translator": 6551,
     "what translated code calls": 696,
     "chains": 1134,

@@ -111,7 +111,7 @@ int lpn_container_translate(lpn_container *container, uint16_t *code, uint32_t s
     }
     const uint16_t stack = lpn_get16(container->image + LPN_IMAGE_STACK);
     if (program->func[0].frame < stack) {
-        program->func[0].frame = stack;     /* what was proved, where the loader saw less */
+        program->func[0].frame = program->stack;     /* what was proved, where the loader saw less: whole words, as sp has */
     }
     lpn_thumb2 job = { program, program->clean32, (uint32_t)lpn_address(program->rodata),
                        (uint32_t)lpn_address(program->data), code, size, map };
