@@ -9,7 +9,7 @@ from lpn.lang.persist import Plan, StateError
 from lpn.lang.reference import Reference, Result as ReferenceResult, State
 from lpn.lang.reference.values import Struct, unsigned
 from lpn.lang.types import Array, StructType, Type
-from lpn.runtime.engines import EngineError, Externs, Program, Result, bound, get_engine
+from lpn.runtime.engines import MAX_PACKET, EngineError, Externs, Program, Result, bound, get_engine
 from lpn.runtime.replace import replace
 
 from .build import Compiled, bundle_entry, compile_program
@@ -67,6 +67,8 @@ class ReferenceRunner(Runner):
         self.state = self.reference.state(given)
 
     def run(self, frame: bytes, meta: Mapping[str, int] | None = None, hook: int | None = None) -> Result:
+        if len(frame) > MAX_PACKET:             # no engine takes it
+            return Result("DROP", "engine: packet too long", None, None, None)
         hook = self.hook if hook is None else hook
         r = self.reference.run(frame, dict(meta or {}), self.state, self.reference.program.hook(hook))
         return as_result(r)

@@ -342,6 +342,13 @@ def test_run_compare(tag, frames):
     assert all(row["agree"] and set(row["engines"]) == {"engine", "reference"} for row in rows)
 
 
+def test_a_packet_that_no_engine_takes_is_dropped_in_the_reference_too(tag, tmp_path):
+    capture = make_capture(tmp_path / "long.pcap", [b"\2\x12\x34" + bytes(size - 3) for size in (2048, 2049)])
+    rows = objects(lpnc("run", tag, "--in", capture, "--json", "--compare", "engine,reference,rbpf").stdout)
+    assert [(row["verdict"], row.get("reason")) for row in rows[:2]] == [("DELIVER", None), ("DROP", "engine: packet too long")]
+    assert all(row["agree"] for row in rows[:2])
+
+
 def test_run_compare_differing(tag, frames, monkeypatch):
     from lpn.lang.reference import Reference, Result
     monkeypatch.setattr(Reference, "run", lambda *a: Result("ACCEPT"))

@@ -156,7 +156,7 @@ def test_icmpv6_messages(name, step, least):
     assert all(seen[part] >= count for part, count in least.items()), seen
 
 
-IE_TEXT = chain("Mhr mac; AuxSecurity security; HeaderIe ie; TschTimeCorrection time;", """
+IE_TEXT = chain("Mhr mac; AuxSecurity(mac) security; HeaderIe ie; TschTimeCorrection time;", """
     state start {
         pkt.extract(h.mac);
         transition select(h.mac.ie_present, h.mac.security) { (1, 1): secured; (1, 0): ie; default: accept; }

@@ -137,8 +137,10 @@ def test_icmpv6_messages(kind):
 BEACON = {"beacon_order": "wpan.beacon_order", "superframe_order": "wpan.superframe_order", "final_cap_slot": "wpan.cap",
           "battery_life_extension": "wpan.battery_ext", "pan_coordinator": "wpan.bcn_coord", "association_permit": "wpan.assoc_permit",
           "gts_count": "wpan.gts.count", "gts_permit": "wpan.gts.permit"}
-DATA = {"frame_type": 1, "security": 0, "ie_present": 0, "seq_suppression": 0, "version": 1}
 COMMAND = {"frame_type": 3, "security": 0, "ie_present": 0, "seq_suppression": 0, "version": 1, "dst_mode": 2, "src_mode": 3}
+SECURED = {"frame_type": 1, "security": 1, "ie_present": 0, "seq_suppression": 0, "dst_mode": 2, "src_mode": 2, "pan_compression": 1}
+SECURITY = {"level": "wpan.aux_sec.sec_level", "key_mode": "wpan.aux_sec.key_id_mode", "frame_counter": "wpan.aux_sec.frame_counter",
+            "key_index": "wpan.aux_sec.key_index"}
 MAC: dict[str, tuple[str, dict[str, str], dict[str, dict[str, int]], dict[str, str]]] = {
     "beacon": ("ieee802154", {"x": "BeaconFrame"}, {"mac": COMMAND | {"frame_type": 0, "dst_mode": 0}}, BEACON),
     "association request": ("ieee802154", {"c": "CommandFrame", "x": "AssociationRequest"}, {"mac": COMMAND, "c": {"id": 1}}, {
@@ -155,10 +157,9 @@ MAC: dict[str, tuple[str, dict[str, str], dict[str, dict[str, int]], dict[str, s
     "GTS request": ("ieee802154", {"c": "CommandFrame", "x": "GtsRequest"}, {
         "mac": COMMAND | {"dst_mode": 0, "src_mode": 2}, "c": {"id": 9}}, {
             "length": "wpan.gtsreq.length", "receive": "wpan.gtsreq.direction", "allocate": "wpan.gtsreq.type"}),
-    "security": ("ieee802154", {"x": "AuxSecurity"}, {"mac": DATA | {"security": 1, "version": 1, "dst_mode": 2, "src_mode": 2},
-                                                      "x": {"counter_suppression": 0, "asn_in_nonce": 0, "level": 0}}, {
-        "level": "wpan.aux_sec.sec_level", "key_mode": "wpan.aux_sec.key_id_mode", "frame_counter": "wpan.aux_sec.frame_counter",
-        "key_index": "wpan.aux_sec.key_index"}),
+    "security, 2006": ("ieee802154", {"x": "AuxSecurity(mac)"}, {"mac": SECURED | {"version": 1}, "x": {"level": 0}}, SECURITY),
+    "security": ("ieee802154", {"x": "AuxSecurity(mac)"}, {"mac": SECURED | {"version": 2}, "x": {"level": 0}}, SECURITY | {
+        "counter_suppression": "wpan.aux_sec.frame_counter_suppression", "asn_in_nonce": "wpan.aux_sec.asn_in_nonce"}),
     "time correction": ("tsch", {"ie": "HeaderIe", "x": "TschTimeCorrection"}, {
         "mac": {"frame_type": 2, "security": 0, "ie_present": 1, "seq_suppression": 0, "version": 2, "dst_mode": 2, "src_mode": 0, "pan_compression": 0},
         "ie": {"length": 2, "id": 0x1E}}, {"correction": "wpan.header_ie.time_correction.value"}),
