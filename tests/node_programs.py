@@ -56,14 +56,15 @@ class Meaning:
     def run(self, hook: int, event: Event, clock: int, dispatch: ModelDispatch) -> Outcome:
         packet = event.packet or b""
         platform = dispatch.platform
-        isr, chain = dispatch.hooks[hook].context == "isr", not dispatch.timing[hook]
+        isr = dispatch.hooks[hook].context == "isr"
+        deparses = not isr and not dispatch.timing[hook]
         for op, *args in self.programs[hook]:
             if op in SAID:
                 continue
             if op == "verdict":
                 verdict = VERDICTS[args[0]]
                 reason = (REASONS[args[1]] if args[1] < len(REASONS) else f"reason {args[1]}") if verdict == "DROP" else None
-                return Outcome(verdict, reason, args[1] if verdict == "DELIVER" else None, packet, rebuilt=chain and verdict in ("ACCEPT", "TRANSMIT"))
+                return Outcome(verdict, reason, args[1] if verdict == "DELIVER" else None, packet, rebuilt=deparses and verdict in ("ACCEPT", "TRANSMIT"))
             if op == "fault" or isr and op not in ("count", "timer", "trace") or op == "tail" and sum(args) > len(packet):
                 text = "load out of bounds" if op == "fault" else "bad helper argument" if not isr else "helper not allowed in this context"
                 return Outcome("DROP", f"engine: {text}", packet=packet, fault=text)
@@ -79,7 +80,7 @@ class Meaning:
                 dispatch.send("radio", packet[args[0]:sum(args)])
             else:
                 platform.radio(op, (args[0] & 0xFFFFFFFF) if args else 0)
-        return Outcome(packet=packet, rebuilt=chain)
+        return Outcome(packet=packet, rebuilt=deparses)
 
 
 #: Cells 0 to 7 are persistent registers.
@@ -88,11 +89,15 @@ KEPT = KeptTable(tuple(Kept(f"cell{i}", "bit<32>", 4 * i, 4) for i in range(8)))
 
 def bundle(hooks: Sequence[Hook], programs: Sequence[Sequence[Op]], version: int = 1, state_hash: int = 2, kept: KeptTable = KEPT) -> Bundle:
     """Hook i's chain is a container of its own that runs program i; `T...` names handlers of a timing block,
-    other names deparsers that emit no header."""
-    images = [Image(hook.chain[0], Kind.TIMING if timing(hook.chain[0]) else Kind.DEPARSER, assemble(text(program)), record_size=16,
+    other names deparsers that emit no header, in an interrupt, which sends nothing, processors."""
+    images = [Image(hook.chain[0], kind(hook), assemble(text(program)), record_size=16,
                     state_size=STATE, record_hash=1, state_hash=state_hash, flags=Flag.of_radio(part(program))) for hook, program in zip(hooks, programs, strict=True)]
     return Bundle("p", version, tuple(images), tuple(hooks), record_size=16, state_size=STATE, record_hash=1, state_hash=state_hash,
                   reasons=REASONS, kept=kept)
+
+
+def kind(hook: Hook) -> Kind:
+    return Kind.TIMING if timing(hook.chain[0]) else Kind.PROCESSOR if hook.context == "isr" else Kind.DEPARSER
 
 
 def timing(name: str) -> bool:

@@ -81,6 +81,12 @@ def test_a_timer_that_runs_goes_on_after_a_swap():
     ([Hook("app.tx", ("C0",), "net"), Hook("every", ("C1",), period=5)], r"hook 1 \(every\): bad hook"),
     ([Hook("every", ("T0",), "isr", period=5)], r"hook 0 \(every\): bad hook"),
     ([Hook("every", ("T0",), period=2**31)], r"hook 0 \(every\): bad hook"),
+    ([Hook("slot", ("T0",), period=5, offset=5)], r"hook 0 \(slot\): bad hook"),
+    ([Hook("every", ("T0",), "net", period=5)], r"hook 0 \(every\): bad hook"),
+    ([Hook("radio.rx_done", ("T0",), "net")], r"hook 0 \(radio.rx_done\): bad hook"),
+    ([Hook("net.rx", ("C0",), "isr")], r"hook 0 \(net.rx\): bad hook"),
+    ([Hook("radio.tx_start", ("T0",), "radio")], r"hook 0 \(radio.tx_start\): bad hook"),
+    ([Hook("buffer.complete", ("C0",), "isr")], r"hook 0 \(buffer.complete\): bad hook"),
 ])
 def test_hooks_that_are_none_are_refused_and_the_old_ones_stay(hooks, message):
     bench = Bench([Hook("app.tx", ("C0",), "net")], [[]])
@@ -99,3 +105,13 @@ def test_chains_that_do_not_fit_are_refused():
     other = replace(made.modules[1], state_hash=7)
     with pytest.raises(EngineError, match=r"hook 1 \(app.tx\): record or state hashes differ"):
         bench.node.swap(replace(made, modules=(made.modules[0], other)))
+
+
+def test_an_interrupt_has_no_chain_that_sends():
+    """TRANSMIT has the node send what a deparser made, and the radio takes a frame from its thread only."""
+    made = bundle([Hook("app.tx", ("C0",), "net")], [[("verdict", 3, 0)]])
+    bench = Bench([], [])
+    with pytest.raises(EngineError, match=r"hook 0 \(radio.tx_start\): helper not allowed in this context"):
+        bench.node.swap(replace(made, hooks=(Hook("radio.tx_start", ("C0",), "isr"),)))
+    bench.event("radio.tx_start")
+    assert bench.log == []

@@ -23,27 +23,27 @@
 
 #include "lpn.h"
 
-/** X(code, name): the events, named as in bundles and in the same order as lang/hooks.py has them. */
-#define LPN_EVENTS(X) \
-    X(LPN_RX_START, "radio.rx_start") \
-    X(LPN_RX_DONE, "radio.rx_done") \
-    X(LPN_TX_START, "radio.tx_start") \
-    X(LPN_TX_DONE, "radio.tx_done") \
-    X(LPN_ACK_TIMEOUT, "radio.ack_timeout") \
-    X(LPN_NET_RX, "net.rx") \
-    X(LPN_NET_TX, "net.tx") \
-    X(LPN_APP_TX, "app.tx") \
-    X(LPN_EVERY, "every") \
-    X(LPN_AFTER, "after") \
-    X(LPN_SLOT, "slot") \
-    X(LPN_BUFFER_COMPLETE, "buffer.complete")
-
-#define LPN_EVENT_CODE(code, name) code,
-enum lpn_event_code { LPN_EVENTS(LPN_EVENT_CODE) LPN_EVENT_COUNT };
-#undef LPN_EVENT_CODE
-
 /** Where a hook runs; `radio` and `net` in the thread that polls. */
 enum lpn_context { LPN_ISR, LPN_RADIO, LPN_NET };
+
+/** X(code, name, context): the events, named as in bundles and in the same order as lang/hooks.py has them, and where their hooks run. */
+#define LPN_EVENTS(X) \
+    X(LPN_RX_START, "radio.rx_start", LPN_ISR) \
+    X(LPN_RX_DONE, "radio.rx_done", LPN_RADIO) \
+    X(LPN_TX_START, "radio.tx_start", LPN_ISR) \
+    X(LPN_TX_DONE, "radio.tx_done", LPN_RADIO) \
+    X(LPN_ACK_TIMEOUT, "radio.ack_timeout", LPN_RADIO) \
+    X(LPN_NET_RX, "net.rx", LPN_NET) \
+    X(LPN_NET_TX, "net.tx", LPN_NET) \
+    X(LPN_APP_TX, "app.tx", LPN_NET) \
+    X(LPN_EVERY, "every", LPN_RADIO) \
+    X(LPN_AFTER, "after", LPN_RADIO) \
+    X(LPN_SLOT, "slot", LPN_RADIO) \
+    X(LPN_BUFFER_COMPLETE, "buffer.complete", LPN_NET)
+
+#define LPN_EVENT_CODE(code, name, context) code,
+enum lpn_event_code { LPN_EVENTS(LPN_EVENT_CODE) LPN_EVENT_COUNT };
+#undef LPN_EVENT_CODE
 
 /** What comes of `radio.send`: the first number of event `radio.tx_done`. */
 enum lpn_tx_result { LPN_TX_OK, LPN_TX_BUSY, LPN_TX_NOACK };

@@ -4,7 +4,7 @@
 
 const char *lpn_event_name(unsigned event)
 {
-#define NAME(code, name) name,
+#define NAME(code, name, context) name,
     static const char *const names[] = { LPN_EVENTS(NAME) };
 #undef NAME
     return event < LPN_EVENT_COUNT ? names[event] : "?";

@@ -159,14 +159,14 @@ static uint32_t _send(void *user, enum lpn_target to, const lpn_frame *frame)
 #endif
 }
 
-/* What the parser left, to everybody who has that port. */
+/* What the parser left, to everybody who has that port: in an interrupt, where there is no packet, to nobody. */
 static void _deliver(const lpn_outcome *outcome)
 {
     const lpn_frame *packet = &outcome->packet;
     const uint32_t skip = outcome->payload < packet->tail_size ? outcome->payload : packet->tail_size;
     unsigned takers = 0;
     for (lpn_port_t *port = _ports; port != NULL; port = port->next) {
-        if (port->port == outcome->result->arg) {
+        if ((port->port == outcome->result->arg) && (outcome->hook->context != LPN_ISR)) {    /* ports are the thread's */
             port->deliver(port, packet->tail + skip, packet->tail_size - skip, outcome->event);
             takers++;
         }
