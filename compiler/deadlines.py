@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from lpn.lang.hooks import SLOT_US, TIME_MAX, name_of
 from lpn.runtime.m3.plan_costs import PlanCosts
-from lpn.runtime.variants import SMALLEST, table_of
+from lpn.runtime.variants import SMALLEST, TRANSLATED, table_of
 from lpn.verifier import domain
 from lpn.verifier.cost import Cost, CostError, Costs, CostTable, TableSize, load
 from lpn.verifier.descriptors import PROFILES, helper_specs
@@ -178,7 +178,7 @@ def buffer_size(buffer: Buffer) -> TableSize:
     return TableSize(buffer.entries, buffer.key_bytes, octets=buffer.size)
 
 
-def times(units: Units, judgements: list[tuple[Unit, Report, Analysis | None]], way: str = "thumb2", tight: bool = False) -> Times:
+def times(units: Units, judgements: list[tuple[Unit, Report, Analysis | None]], way: str = TRANSLATED, tight: bool = False) -> Times:
     """Fills in the reports' `wcet_cycles`, and adds up chains. Of a module that several hooks run, the longest packet counts. A chain that
     would be late, or any if `tight`, is walked through as a whole, which takes longer and knows more."""
     tables = {table.index: table_size(table) for table in units.bundle.tables} if units.bundle else {}

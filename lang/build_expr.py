@@ -13,8 +13,8 @@ from .grammar.LpnParser import LpnParser as P
 from .limits import MAX_ROW
 from .source import Source, Span
 from .syntax import MAX_DEPTH
+from .times import UNITS
 
-UNITS = {"us": 1, "ms": 1000, "s": 1_000_000}
 WIDTHED = re.compile(r"([0-9]+)([ws])(.+)")
 
 

@@ -13,8 +13,7 @@ from itertools import count
 
 from . import ast
 from .hooks import number
-
-UNITS = (("s", 1_000_000), ("ms", 1000), ("us", 1))
+from .times import UNITS
 
 
 def started_by(block: ast.Timing, handler: ast.Handler, taken: Collection[str]) -> str:
@@ -37,7 +36,7 @@ def started_in(block: ast.Timing, outer: ast.Handler, after: ast.After, taken: C
 
 def whole(us: int) -> str:
     """A time without a point: `125ms`, `1500us`."""
-    unit, size = next((unit, size) for unit, size in UNITS if us % size == 0)
+    unit, size = next((unit, size) for unit, size in reversed(UNITS.items()) if us % size == 0)
     return f"{us // size}{unit}"
 
 

@@ -20,6 +20,7 @@ from lpn.lang.builtins import TX_RESULTS
 from lpn.lang.handler_names import whole
 from lpn.lang.hooks import EVENTS
 from lpn.lang.source import Source, Span
+from lpn.lang.times import UNITS
 from lpn.runtime.capture import CaptureError, Frame, read
 from lpn.runtime.linktype import IEEE802154_NOFCS
 from lpn.runtime.node import Node
@@ -33,7 +34,7 @@ REST = 1_000_000                #: us that a run goes on behind the last event w
 
 _TOKEN = re.compile(r'(?P<comment>(?:^|(?<=\s))//.*)|(?P<text>"[^"]*"?)|(?P<brace>[{}])|(?P<word>[^\s{}"]+)')
 _OCTETS = re.compile(r"(?:[0-9a-fA-F]{2})+")
-_UNITS = {"us": 1, "ms": 1000, "s": 1_000_000, "min": 60_000_000}
+_UNITS = UNITS | {"min": 60 * UNITS["s"]}
 _DIGITS = "[0-9]{1,20}"           # more than a time or a count has
 _TIME = re.compile(rf"(\+?)({_DIGITS}(?:\.{_DIGITS})?)(us|ms|s|min)?")
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from lpn.lang.times import unit_of
+
 
 @dataclass(frozen=True)
 class Effect:
@@ -122,10 +124,8 @@ def clock(time: int) -> str:
 
 def length(us: int) -> str:
     """`250 us`, `12.5 ms`, `1.25 s`."""
-    for unit, size in (("s", 1_000_000), ("ms", 1000)):
-        if us >= size:
-            return f"{us / size:.6g} {unit}"
-    return f"{us} us"
+    unit, size = unit_of(us)
+    return f"{us / size:.6g} {unit}" if size > 1 else f"{us} {unit}"
 
 
 def shown(frame: bytes, most: int = 12) -> str:

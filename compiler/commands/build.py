@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from lpn.runtime.variants import TRANSLATED
 from lpn.verifier.verify import Analysis, Report
 
 from ..build import Compiled, Container
@@ -114,7 +115,7 @@ def missed(units: Units, found: list[tuple[Unit, Report, Analysis | None]], way:
     if not promised and not any(hook.within or hook.jitter for hook in (units.bundle.hooks if units.bundle else ())):
         return False
     from ..budgets import settle
-    from ..deadlines import ENGINE, times
+    from ..deadlines import times
     timed = times(units, found, way)
     for text in timed.warnings:
         say(text, style="yellow", err=True)
@@ -125,7 +126,7 @@ def missed(units: Units, found: list[tuple[Unit, Report, Analysis | None]], way:
         show_diagnostics(wrong)
     unproved = " and ".join(count(len(each), what) for each, what in ((timed.violations, "deadline"), (wrong, "energy budget")) if each)
     if unproved:
-        say(f"lpnc: {unproved} not proved: nothing is written; lpnc verify --path{'' if way == ENGINE else f' --on {way}'} shows where the time goes", err=True)
+        say(f"lpnc: {unproved} not proved: nothing is written; lpnc verify --path{'' if way == TRANSLATED else f' --on {way}'} shows where the time goes", err=True)
     return bool(unproved)
 
 

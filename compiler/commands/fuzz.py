@@ -229,7 +229,7 @@ def _slowest(path: Path, captures: tuple[Path, ...], kept: Path | None, seed: in
     from lpn.runtime import capture
     from lpn.runtime.engines import EngineError, EngineUnavailable
 
-    from lpn.runtime.variants import WAYS
+    from lpn.runtime.variants import TRANSLATED, WAYS
     from ..slowest.path import compare
     from ..slowest.search import beginnings, from_found, of_alike, search, subjects
     from .judge import compiled_and_sealed
@@ -248,7 +248,7 @@ def _slowest(path: Path, captures: tuple[Path, ...], kept: Path | None, seed: in
             start = [*of_alike(pair[0].hook, pair[0].longest, before), *beginnings(made, pair[0].hook, frames, rng)]
             for way, subject in zip(WAYS, pair):
                 with waiting(f"searching the slowest run of {'->'.join(subject.hook.chain)}, {WAYS[way]}"):
-                    limit = {"seconds": seconds if way == "thumb2" else seconds / 4} if seconds else {"runs": len(start)}
+                    limit = {"seconds": seconds if way == TRANSLATED else seconds / 4} if seconds else {"runs": len(start)}
                     one = search(subject, start, rng, **limit)
                 start = [one.input, *one.slow, *start]  # what is slow as code is slow to interpret
                 rows = compare(subject, one, lines) if show_path and not one.exceeded else []

@@ -19,7 +19,7 @@ from lpn.lang.files import octets, too_long, whole
 from lpn.lang.limits import MAX_BINARY, MAX_TEXT
 from lpn.lang.loader import decode, load, refuse_others
 from lpn.lang.source import Source
-from lpn.runtime.variants import SMALLEST, WAYS
+from lpn.runtime.variants import SMALLEST, TRANSLATED, WAYS
 
 from .. import compact, externs, femto, image
 from ..forms import LEVELS, MOST
@@ -237,7 +237,7 @@ fuse_option = click.option("--fuse", is_flag=True, help="Compile each chain into
 without_option = click.option("--without", multiple=True, metavar="MODULE", help="Leave a processor out of all chains (repeatable).")
 
 
-on_option = click.option("--on", "way", type=click.Choice(sorted((*WAYS, SMALLEST))), default="thumb2", show_default=True,
+on_option = click.option("--on", "way", type=click.Choice(sorted((*WAYS, SMALLEST))), default=TRANSLATED, show_default=True,
                          help="How the node executes containers: what worst-case times and deadlines are computed for.")
 
 

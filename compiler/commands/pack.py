@@ -9,6 +9,7 @@ import click
 from lpn.lang import tables as control
 from lpn.runtime.linked import linked, needs
 from lpn.runtime.pack import expanded_size, pack
+from lpn.runtime.variants import TRANSLATED
 
 from ..bundle import BundleError
 from ..forms import Level
@@ -56,7 +57,7 @@ def command(file: str, out: str | None, tables: str | None, as_hex: int | None, 
         raise click.UsageError("--code and --compact exclude each other: code stays in flash, where nothing is expanded")
     if as_c and (code or compact or as_hex is not None):
         raise click.UsageError("--linked is C source with code in it: --code, --compact and --hex are for packs")
-    if (code or as_c) and way != "thumb2":
+    if (code or as_c) and way != TRANSLATED:
         raise click.UsageError(f"{'--code' if code else '--linked'} is Thumb-2 code: --on {way} is about packs whose containers are interpreted")
     if as_json and (out == STDOUT or out is None and file == STDIN):
         raise click.UsageError("-o - leaves no room for --json on standard output")

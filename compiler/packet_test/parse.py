@@ -8,10 +8,11 @@ from lpn.lang.builtins import VERDICTS
 from lpn.lang.diagnostics import Diagnostics
 from lpn.lang.limits import MAX_PRIORITY
 from lpn.lang.source import Source, Span
+from lpn.lang.times import UNITS
 
 from . import model
 from .cursor import Mistake
-from .parse_packet import UNITS, PacketParser
+from .parse_packet import PacketParser
 from .words import Token, Words, shown
 
 STEPS = ("send", "events", "expect", "check", "set", "table", "tables", "node", "meta", "extern", "wait")

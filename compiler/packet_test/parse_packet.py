@@ -1,10 +1,10 @@
 """Tokens to packets, whole or by their fields, and to values."""
 from __future__ import annotations
 
+from lpn.lang.times import UNITS
+
 from . import model
 from .cursor import Cursor
-
-UNITS = {"us": 1, "ms": 1000, "s": 1_000_000}
 
 
 class PacketParser(Cursor):

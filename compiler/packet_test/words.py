@@ -21,8 +21,8 @@ TOKEN = re.compile(r"""
     | (?P<other>.)""", re.X | re.S)
 OCTET = re.compile(r"""
       (?P<space>[ \t\r\n\f]+) | (?P<comment>//[^\n]*|/\*.*?\*/) | (?P<text>"(?:[^"\\\n]|\\.)*")
-    | (?P<octets>(?:[0-9a-fA-F*]{2})+)(?P<more>/[0-9a-fA-F]{2}|\{[0-9]{1,4}\})? | (?P<rest>\.\.\.) | (?P<close>\})
-    | (?P<group>\() | \)\{(?P<times>[0-9]{1,4})\} | (?P<other>[^\s{}()]+|.)""", re.X | re.S)
+    | (?P<octets>(?:[0-9a-fA-F*]{2})+)(?P<more>/[0-9a-fA-F]{2}|\{[^{}\n]*\})? | (?P<rest>\.\.\.) | (?P<close>\})
+    | (?P<group>\() | \)\{(?P<times>[^{}\n]*)\} | (?P<other>[^\s{}()]+|.)""", re.X | re.S)
 ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", '"': '"', "\\": "\\"}
 
 
@@ -204,9 +204,9 @@ class Words:
                 pairs += self.pairs(match["octets"], match["more"] or "", span)
             elif match["group"]:
                 groups.append((begin, len(pairs)))
-            elif match["times"] and groups:
+            elif match["times"] is not None and groups:
                 _, first = groups.pop()
-                pairs[first:] = repeated(pairs[first:], int(match["times"]))
+                pairs[first:] = repeated(pairs[first:], self.times(match["times"], span))
             else:
                 self.diagnostics.error(f"{shown(match.group())} is not an octet", span,
                                        "octets are two hex digits each, `*` for a digit that may be any; 40/f0 has a mask, 00{8} and (00 01){8} are repeated")
@@ -232,8 +232,15 @@ class Words:
         elif more and len(out) > 1:
             self.diagnostics.error("one octet is repeated, or a group", span, f"write ({digits}){more}, or {digits[:-2]} {digits[-2:]}{more}")
         elif more:
-            out = repeated(out, int(more[1:-1]))
+            out = repeated(out, self.times(more[1:-1], span))
         return out
+
+    def times(self, text: str, span: Span) -> int:
+        digits = text.strip()
+        if not re.fullmatch("[0-9]+", digits):
+            self.diagnostics.error(f"how often is a number, not {shown(digits)}" if digits else "how often?", span, "as in 00{8} and (00 01){8}")
+            return 1
+        return int(digits[:MAX_DIGITS])
 
 
 def repeated(pairs: list[tuple[int, int]], times: int) -> list[tuple[int, int]]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from lpn.lang import ast
 from lpn.runtime.engines import DEFAULT_FUEL, EngineError, Program, Result, get_engine
+from lpn.runtime.variants import TRANSLATED
 from lpn.verifier.verify import Analysis, Report
 
 from ..build import Compiled
@@ -178,7 +179,7 @@ def _alike(key: Sequence[KeyField], own: Sequence[tuple[int, ...]]) -> Iterator[
 class Subject:
     """Raises EngineError, EngineUnavailable."""
 
-    def __init__(self, compiled: Compiled, timed: HookTime, rng: random.Random, known: Times | None = None, way: str = "thumb2") -> None:
+    def __init__(self, compiled: Compiled, timed: HookTime, rng: random.Random, known: Times | None = None, way: str = TRANSLATED) -> None:
         from lpn.runtime.m3.core import Core, check_available
         from lpn.runtime.m3.engine import M3Program, Thumb2Program
         from lpn.runtime.m3.host import WINDOW
@@ -202,9 +203,9 @@ class Subject:
                 subject.ways.update(self._entries)
                 return super().count()
         self.core = Watched(window=WINDOW)
-        self.program = {"thumb2": Thumb2Program, "m3": M3Program}[way](compiled.bundle, DEFAULT_FUEL, core=self.core, hook=timed.hook)
+        self.program = {TRANSLATED: Thumb2Program, "m3": M3Program}[way](compiled.bundle, DEFAULT_FUEL, core=self.core, hook=timed.hook)
         #: another core with the same program, which tells what it compares
-        self._asked = Thumb2Program(compiled.bundle, DEFAULT_FUEL, hook=timed.hook) if way == "thumb2" else self.program
+        self._asked = Thumb2Program(compiled.bundle, DEFAULT_FUEL, hook=timed.hook) if way == TRANSLATED else self.program
         self._found: dict[Compared, None] = {}
         self.host = get_engine("engine").load(compiled.bundle, hook=timed.hook)
         self.initial = compiled.initial_state(None)
@@ -335,7 +336,7 @@ def _register(text: str) -> int | None:
     return int(found[1]) if found else NUMBERS.get(text)
 
 
-def subjects(compiled: Compiled, rng: random.Random, way: str = "thumb2", proved: Proved | None = None) -> Iterator[Subject]:
+def subjects(compiled: Compiled, rng: random.Random, way: str = TRANSLATED, proved: Proved | None = None) -> Iterator[Subject]:
     """A subject for each hook whose time is known, its chain followed as a whole. `proved`: what `seal` gave for the program, if it was."""
     known = times(*(proved or seal(compiled)), way, tight=True)
     for timed in known.hooks:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from .. import ast, builtins
 from ..handler_names import started_by, started_in
 from ..hooks import BOUND, EVENTS, HANDLED, SLOT_US, TIME_MAX, handler_of
+from ..times import unit_of
 from ..types import Bits, Frame, Type, Void
 from .base import Base, plural
 from .scope import Scope, suggest
@@ -181,6 +182,6 @@ def names_of(timing: ast.Timing) -> set[str]:
 
 def shown(us: int) -> str:
     """A time in the unit that a person would take: `300 us`, `11.1 ms`, `2 s`."""
-    unit, digits = ("s", 6) if us >= 1_000_000 else ("ms", 3) if us >= 1000 else ("us", 0)
-    text = f"{us // 10 ** digits}.{us % 10 ** digits:0{digits}}" if digits else str(us)
-    return f"{text.rstrip('0').rstrip('.') if digits else text} {unit}"
+    unit, size = unit_of(us)
+    text = f"{us // size}.{us % size:0{len(str(size)) - 1}}" if size > 1 else str(us)
+    return f"{text.rstrip('0').rstrip('.') if size > 1 else text} {unit}"
