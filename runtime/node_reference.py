@@ -11,7 +11,7 @@ from lpn.lang import ast, tables as control
 from lpn.lang.buffers import buffers
 from lpn.lang.check.energy import radio_part
 from lpn.lang.hooks import RadioPart
-from lpn.lang.outside import SENDS
+from lpn.lang.outside import SENDS, Effect
 from lpn.lang.persist import StateError
 from lpn.lang.reference import Reference
 from lpn.lang.reference.outside import Outside
@@ -33,10 +33,14 @@ class _World(Outside):
         if name in SENDS:
             frame, = given
             assert isinstance(frame, bytes)
-            return self.dispatch.send(name.removesuffix("_send"), frame)
-        return self.dispatch.platform.radio(name.removeprefix("radio_"), 0)
+            answer = self.dispatch.send(name.removesuffix("_send"), frame)
+        else:
+            answer = self.dispatch.platform.radio(name.removeprefix("radio_"), 0)
+        self.effects.append((name, *given, answer))
+        return answer
 
     def do(self, name: str, *given: object) -> None:
+        super().do(name, *given)
         numbers = [int(each) for each in given]                             # type: ignore[call-overload]
         if name == "timer_start":
             self.dispatch.start_timer(*numbers)
@@ -51,7 +55,9 @@ class _World(Outside):
 
 
 class ReferenceExecutor:
-    """Runs a program's hooks; `state` is kept from run to run."""
+    """Runs a program's hooks; `state` is kept from run to run. `effects`: of the last run."""
+
+    effects: tuple[Effect, ...] = ()
 
     def __init__(self, reference: Reference, state: State, address: Mapping[str, int]) -> None:
         self.reference, self.state, self.address = reference, state, address
@@ -63,12 +69,9 @@ class ReferenceExecutor:
             worlds.append(_World(run, dispatch))
             return worlds[0]
 
-        first = event.selector[0] if event.selector else 0
-        meta = {"iface": event.iface, "rssi": event.rssi, "lqi": event.lqi, "time": event.time, "clock": clock,
-                "port": first if event.event == "app.tx" else 0, "event": first if event.event == "radio.tx_done" else 0,
-                **self.address}
         chain = self.reference.program.hooks[hook].chain
-        result, completed = self.reference.run_chain(chain, event.packet or b"", meta, self.state, outside=outside)
+        result, completed = self.reference.run_chain(chain, event.packet or b"", self.meta(event, clock), self.state, outside=outside)
+        self.effects = result.effects
         if completed is not None:
             decl, entry = completed
             number = [each for _, each in buffers(self.reference.program)].index(decl)
@@ -76,6 +79,13 @@ class ReferenceExecutor:
         packet = worlds[0].run.packet
         return Outcome(result.verdict, result.reason, result.port, packet.data if result.out is None else result.out, packet.payload,
                        result.out is not None)
+
+    def meta(self, event: Event, clock: int) -> dict[str, int]:
+        """What a run that begins at `clock` knows of its event."""
+        first = event.selector[0] if event.selector else 0
+        return {"iface": event.iface, "rssi": event.rssi, "lqi": event.lqi, "time": event.time, "clock": clock,
+                "port": first if event.event == "app.tx" else 0, "event": first if event.event == "radio.tx_done" else 0,
+                **self.address}
 
 
 class ReferenceDispatch(ModelDispatch):

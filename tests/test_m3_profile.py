@@ -5,12 +5,14 @@ import json
 
 import pytest
 from cli import RECORDING, UDP, lpnc
-from programs import example
+from programs import ROOT, example
 
 from lpn.compiler.build import compile_program
 from lpn.compiler.judge import seal
+from lpn.compiler.replay import happened
 from lpn.runtime.capture import read
 from lpn.runtime.engines import EngineUnavailable, get_engine
+from lpn.runtime.events import read_events
 
 try:
     get_engine("m3")
@@ -98,3 +100,74 @@ def test_translated_code():
     out = lpnc("profile", UDP, "--in", RECORDING, "--limit", "2", "--engine", "thumb2", "--listing", "--top", "1").stdout
     code = [line.split("  ")[-1].strip() for line in out.splitlines() if "exit" in line or "pop" in line]
     assert any(line.startswith("pop") for line in code) and "exit" in code
+
+
+# ---------------------------------------------------------------- the runs of hooks
+
+EXAMPLES = [("duty/duty", "duty/duty"), ("tsch_slot/tsch_slot", "tsch_slot/tsch_slot"), ("duty_cycle/duty_cycle", "duty_cycle/sink")]
+
+
+def objects(*arguments) -> list[dict]:
+    result = lpnc(*arguments, "--json")
+    assert result.exit_code == 0, result.stderr
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(("name", "happens"), EXAMPLES)
+def test_a_hooks_runs_are_those_of_the_node(name, happens):
+    """Each, run once more, takes the instructions that `run --events` counts, and the profile is of so many; sums are sums."""
+    given = ROOT / f"examples/{name}.lpn", "--events", ROOT / f"examples/{happens}.events"
+    insns: dict[str, list[int]] = {}
+    for record in objects("run", *given, "--insn-time", "0"):
+        if record["kind"] == "ran":
+            insns.setdefault(record["hook"], []).append(record["insns"])
+    program = example(name)
+    made = compile_program(program)
+    path = ROOT / f"examples/{happens}.events"
+    script = read_events(path.read_text(), path.name, path.parent)
+    names, runs = happened(program, made, script, None, script.node, None)
+    again: dict[str, list[int]] = {}
+    for run in runs:
+        again.setdefault(names[run.hook], []).append(run.once_more(get_engine("engine").load(made.bundle, hook=made.bundle.hooks[run.hook])).insns)
+    assert again == insns
+    found = {each["hook"]: each for each in objects("profile", *given)}
+    assert found.keys() == insns.keys()
+    for hook, each in found.items():
+        assert each["frames"] == len(insns[hook])
+        assert sum(insns[hook]) / 2 < sum(row["executed"] for row in each["modules"]) == sum(row["executed"] for row in each["lines"]) <= sum(insns[hook])
+        assert each["cycles"] == sum(row["cycles"] for row in each["parts"]) == sum(row["cycles"] for row in each["lines"]) + each["outside"]["cycles"]
+
+
+def test_one_hook_for_people():
+    given = ROOT / "examples/duty/duty.lpn", "--events", ROOT / "examples/duty/duty.events"
+    shown = lpnc("profile", *given, "--hook", "DutyCycle.every_125ms", "--limit", "5", "--engine", "thumb2", "--listing").stdout
+    assert shown.startswith("DutyCycle.every_125ms\n\n5 runs: ") and "radio.cca() == CLEAR" in shown and "; DutyCycle.every_125ms\n" in shown
+    assert "every_1s" not in shown and "; Rx\n" not in shown, "no other hook's containers"
+
+
+@pytest.mark.parametrize(("more", "message"), [
+    (["--hook", "Duty.x"], "there is no hook Duty.x: there are radio.rx_done, DutyCycle.every_125ms"),
+    (["--in", RECORDING], "--in and --events exclude each other"), (["--fcs", "none"], "--fcs belongs to --in")])
+def test_what_a_profile_of_hooks_does_not_take(more, message):
+    result = lpnc("profile", ROOT / "examples/duty/duty.lpn", "--events", ROOT / "examples/duty/duty.events", *more)
+    assert result.exit_code == 2 and message in result.stderr
+
+
+def test_runs_that_do_something_else_by_themselves(tmp_path):
+    """Nothing happens, another version takes over, or what a run needs is in a buffer that another hook filled."""
+    assert "give --in X.pcap or --events EVENTS" in lpnc("profile", UDP).stderr
+    duty = ROOT / "examples/duty/duty.lpn"
+    assert "no hook ran" not in lpnc("profile", duty, "--events", "-", "--hook", "radio.rx_done", input="until 1 ms\n").stderr
+    assert "radio.rx_done never ran" in lpnc("profile", duty, "--events", "-", "--hook", "radio.rx_done", input="until 1 ms\n").stderr
+    assert "a profile is of one version" in lpnc("profile", duty, "--events", "-", input=f"1 ms replace {duty}\nuntil 2 ms\n").stderr
+    (tmp_path / "x.lpn").write_text("""
+        header H { bit<8> k; } struct headers { H h; }
+        buffer<64>[2] kept timeout 60 s;
+        parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
+        processor Keep(inout headers h, inout meta m) { apply { kept.hold(8w1, Tx(h)); m.verdict = CONSUMED; } }
+        processor Given(inout headers h, inout meta m) { apply { m.verdict = CONSUMED; } }
+        deparser Tx(packet pkt, in headers h) { pkt.emit(h.h); }
+        timing T { counter<bit<8>> empty; register<bit<8>> full; every 100 ms { if (kept.take(8w1) == 1) { full = full + 1; radio.on(); } else { empty.count(); radio.off(); } } }
+        protocol P version 1 { on app.tx(7) : Rx -> Keep; on kept.complete : Rx -> Given; timing : T; }""")
+    result = lpnc("profile", tmp_path / "x.lpn", "--events", "-", "--hook", "T.every_100ms", input="10 ms app.tx port=7 0102\nuntil 250 ms\n")
+    assert result.exit_code == 1 and "T.every_100ms: a run of it does something else by itself than on the node" in result.stderr, result.stderr
