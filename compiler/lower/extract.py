@@ -233,13 +233,14 @@ class Extracts:
         inst.set_base(run, self.cursor())
 
     def extract_varbit(self, inst: Instance, u: Unit, oversize: dict) -> None:
-        start = self.cursor()
-        octets = inst.if_present(u, lambda: inst.varbit_octets(u), lambda: i32(0))
+        start, sized = self.cursor(), u.varbit.sized
+        with self.this_is(inst):
+            bits = inst.if_present(u, lambda: self.bits_of(sized), lambda: self.constant(self.width_of(sized.type), 0))
+        octets = self.whole_octets(bits, sized)
         self.advance_by(octets)
         if not inst.inst.in_packet:
             inst.set_varbit(u, start, octets)
-        with self.this_is(inst):
-            oversize[u.varbit] = self.is_size(self.bits_of(u.varbit.sized), octets, u)
+        oversize[u.varbit] = self.is_size(bits, octets, u)
 
     def is_size(self, bits: Val, octets: ir.Value, u: Unit) -> ir.Value:
         """Whether a varbit can have so many bits, which are so many octets."""
