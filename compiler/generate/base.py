@@ -112,6 +112,7 @@ class HeaderInfo:
     params: list[tuple["HeaderInfo", str]] = field(default_factory=list)
     payload: bool = False                       # an equation looks at the payload
     sums: bool = False                          # and sums it: no header may follow
+    decide: list[str] = field(default_factory=list)            # what it begins with, and what of it is there depends on
     codec: str = ""                             # the codec made for it
     twins: tuple[FieldInfo, FieldInfo] | None = None            # two fields of it that its codec says in the same ways
     codec_params: list[tuple[str, Any]] = field(default_factory=list)

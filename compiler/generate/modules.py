@@ -6,7 +6,7 @@ from .base import (BOOL, ERROR, Choose, Context, FunctionInfo, HeaderInfo, Insta
 from .built import Built
 from .library import IMPORTS, Library
 from .parts import PartInfo
-from .plans import AGAIN, CIRCLES, COPY, GUESS, GUESSED, LIE, LOOKUP, MEET, NEED, SUM, TELL, TWINS, WRITE
+from .plans import AGAIN, CIRCLES, COPY, GUESS, GUESSED, LIE, LOOKUP, MEET, NEED, REFUSE, SUM, TELL, TWINS, WRITE
 from .stmt import indent
 
 
@@ -113,7 +113,7 @@ class Generator(Built):
                 struct = StructInfo(struct.name, (*struct.fields, *((f"in{at}.{n}", t) for n, t in inner.fields)))
             self.structs.append(struct)
             text += [f"struct S{at} {{ {' '.join(lines)} }}"]
-        self.errors = [f"Bad{n}" for n in range(c.number(0, 2) if self.plan != TELL else 3)]
+        self.errors = [f"Bad{n}" for n in range(c.number(0, 2) if self.plan not in (TELL, REFUSE) else 3)]
         if self.errors:
             text.append(f"error {{ {', '.join(self.errors)} }}")
         for _ in range(c.number(0, 2)):
@@ -134,7 +134,7 @@ class Generator(Built):
             return self.built_headers(text)
         headers: list[HeaderInfo] = []
         own = 3
-        if not self.lossless and self.plan not in (LOOKUP, SUM, TELL, NEED) and c.chance(1, 3 if self.plan == GUESS else 16):
+        if not self.lossless and self.plan not in (LOOKUP, SUM, TELL, NEED, REFUSE) and c.chance(1, 3 if self.plan == GUESS else 16):
             headers, own = self.of_library(text), 1
         for at in range(c.number(2 if self.plan in (SUM, NEED) else 1, own)):
             above = [h for h in headers if not h.params]
@@ -152,6 +152,9 @@ class Generator(Built):
             elif self.plan == TELL:
                 params, simple = [], False
                 info, lines = self.told_header(f"H{at}", not at)
+            elif self.plan == REFUSE:
+                params, simple = [], False
+                info, lines = self.deciding_header(f"H{at}")
             elif self.plan in (SUM, LOOKUP) and not at:
                 params, simple = [], False
                 info, lines = self.flat_header("H0") if self.plan == LOOKUP else self.summing_header("H0")

@@ -7,13 +7,14 @@ from .base import BOOL, Context, FunctionInfo, HeaderInfo, InstanceInfo, StructI
 from .codec import Codecs
 from .ends import Ends
 from .parts import Parts
-from .plans import CIRCLES, COPY, GUESS, LOOKUP, MEET, TWINS, WRITE
+from .plans import CIRCLES, COPY, GUESS, LOOKUP, MEET, REFUSE, TWINS, WRITE
+from .requiring import Requiring
 from .stmt import indent
 
 MADE = re.compile(r" via \w+\((mk\w+\([^()]*\))")      # a struct that a function gives
 
 
-class Parsers(Codecs, Ends, Parts):
+class Parsers(Codecs, Ends, Parts, Requiring):
     def parser(self) -> list[str]:
         c = self.choose
         self.module = "parser"
@@ -53,7 +54,7 @@ class Parsers(Codecs, Ends, Parts):
                 body += self.parser_statements(inner) if self.plan != LOOKUP or i is not self.instances[0] else []
                 if i.size:
                     for _ in range(c.number(1, i.size) if self.lossless or not c.chance(1, 6) else i.size + 1):
-                        body.append(self.extract(f"h.{i.name}.next", i.header, inner))
+                        body += [self.extract(f"h.{i.name}.next", i.header, inner), *self.requiring(f"h.{i.name}.last", i.header)]
                     inner.headers[f"h.{i.name}.last"] = i.header
                     inner.valid.add(f"h.{i.name}.last")
                 else:
@@ -61,9 +62,11 @@ class Parsers(Codecs, Ends, Parts):
                     if i.header.codec and c.chance(1 if self.plan in TWINS else 6 if structs else 2, 10):     # what it fills is there before
                         body.append(f"pkt.extract(h.{i.name});")
                         inner.valid.add(f"h.{i.name}")
-                    body.append(self.extract(f"h.{i.name}", i.header, inner))
+                    body += [self.extract(f"h.{i.name}", i.header, inner), *self.requiring(f"h.{i.name}", i.header)]
                     inner.valid.add(f"h.{i.name}")
-            body += self.parser_statements(inner)
+            last = taken[at][-1] if taken[at] else None
+            guards = self.plan == REFUSE and last is not None and f"h.{last.name}{'.last' if last.size else ''}" in inner.valid and c.chance(1, 2)
+            body += self.parser_statements(inner) if not guards else []
             if not self.lossless and not self.straight and c.chance(1, 4) and body:
                 loops = True
             max_ = f" max {c.number(1, 4)}" if loops or c.chance(1, 10) else ""
@@ -76,6 +79,8 @@ class Parsers(Codecs, Ends, Parts):
             if self.plan == CIRCLES:
                 targets += [f"s{n}" for n in range(1, at)] + ["start"] * c.chance(1, 8)
             body_text, reached = self.transition(inner, targets, f"s{at}" if at else "start", loops and bool(max_), at, count)
+            if guards and (guard := self.guarding(f"h.{last.name}{'.last' if last.size else ''}", last.header, targets[0])):
+                body_text, reached = guard, [at + 1] if targets[0] != "accept" else []
             for n in reached:
                 entry[n] = (entry[n] & inner.valid) if n in entry else set(inner.valid)
             out += [f"state {'start' if at == 0 else f's{at}'}{max_.rstrip()} {{", *indent(body + body_text), "}"]
@@ -158,7 +163,7 @@ class Parsers(Codecs, Ends, Parts):
     def own_header(self, header: HeaderInfo, ctx: Context) -> list[str]:
         """Takes a header of the parser's own."""
         name = self.fresh("y")
-        lines = [f"{header.name} {name};", self.extract(name, header, ctx)]
+        lines = [f"{header.name} {name};", self.extract(name, header, ctx), *self.requiring(name, header)]
         ctx.headers[name] = header
         ctx.valid.add(name)
         return lines

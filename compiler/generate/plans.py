@@ -17,7 +17,8 @@ BUILD = "built"                                 # headers that codecs build, of 
 WRITE = "written"                               # and these codecs write them, with nothing else in the buffer (lower/twins_written.py)
 NEED = "needed"                                 # equations need each other, conditions what is computed or of another header; codecs say some of it
 LIE = "sent as it lies"                         # headers stay where they are, and what is computed of them is put in there (lower/in_place.py)
-PLANS = (LOOKUP, AGAIN, GUESS, SUM, CIRCLES, MEET, COPY, TELL, BUILD, WRITE, NEED, LIE)
+REFUSE = "refused layouts"                      # what a header begins with decides what it has, and is verified (lower/required.py)
+PLANS = (LOOKUP, AGAIN, GUESS, SUM, CIRCLES, MEET, COPY, TELL, BUILD, WRITE, NEED, LIE, REFUSE)
 GUESSED, TWINS = (GUESS, MEET), (BUILD, WRITE)
 
 
@@ -31,7 +32,8 @@ class Plans(Headers):
     def choose_plan(self) -> str:
         c = self.choose
         if c.chance(7, 16):
-            return c.pick((*[plan for plan in PLANS if plan not in (*TWINS, NEED, LIE)], TELL))          # twice as often: it is what finds most
+            plan = c.pick((*[plan for plan in PLANS if plan not in (*TWINS, NEED, LIE, REFUSE)], TELL))  # twice as often: it is what finds most
+            return REFUSE if plan in (COPY, MEET) and not c.number(0, 2) else plan
         match c.number(0, 9):
             case 9:
                 return c.pick(TWINS)            # what meets in these rarely meets in others

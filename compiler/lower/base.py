@@ -38,6 +38,7 @@ from .operations import Builder, Operations
 from .parser import Parsers
 from .places import Place
 from .processor import Processors
+from .required import Requirements
 from .search import Searches
 from .shared import SharedCalls
 from .stacks import Stacks
@@ -58,7 +59,7 @@ LOCAL_IMAGES, GUESSED_IMAGES = 96, 192
 REGIONS = ("packet", "state", "out")            # that are told apart for LLVM
 
 
-class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extracts, Processors, ConstEntries, Deparsers, Codecs, Followings, SaidTogether, SharedCalls,
+class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Requirements, Cursor, Extracts, Processors, ConstEntries, Deparsers, Codecs, Followings, SaidTogether, SharedCalls,
                NumberedRows, TriedInTurn, Halves, TwinGroups, WrittenTwins, SearchedTwins, AskedOnce, MadeStructs, LeftOut, Searches, LyingSums, Sums, Conditions,
                Expressions, Statements, InTurn):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
@@ -88,6 +89,7 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extract
         self.may_be_left_out, self.was_left_out = set(), {}     # fused: see left_out.py
         self.lookup_places: tuple | None = None # keys, action data
         self.touched: dict = {}                 # see guess.py
+        self.requirements: dict = {}            # see required.py
         self.operations = operations or Operations()
         self.in_line = 0                        # bodies in each other that are put in line where the module calls them
         self.entry_builder = Builder(fn.append_basic_block("entry"), self.operations)

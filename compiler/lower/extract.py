@@ -38,8 +38,7 @@ class Extracts:
 
     def _call_extract(self, e: ast.Call) -> None:
         target = e.args[0]
-        stack = target.base.decl if isinstance(target, ast.Member) and target.decl == "next" else None
-        if stack is not None and self.stack_next.get(stack, 0) >= stack.type.size:
+        if self.is_full(target):
             self.reject_now("StackOutOfBounds")
             return
         inst = self.place(target)
@@ -48,10 +47,21 @@ class Extracts:
         else:
             inst.open = True
             self.extract(inst)
-            inst.open = False
-            self.nothing_left_out(inst)
-        if stack is not None:
-            self.one_more(stack)
+            self.all_extracted(inst)
+        self.extracted(target)
+
+    def is_full(self, target: ast.Expr) -> bool:
+        """Whether it is the next element of a stack that has no more."""
+        return isinstance(target, ast.Member) and target.decl == "next" and self.stack_next.get(target.base.decl, 0) >= target.base.decl.type.size
+
+    def extracted(self, target: ast.Expr) -> None:
+        """From here on the element of a stack that was the next is the last."""
+        if isinstance(target, ast.Member) and target.decl == "next":
+            self.one_more(target.base.decl)
+
+    def all_extracted(self, inst: Instance) -> None:
+        inst.open = False
+        self.nothing_left_out(inst)
 
     def extract(self, inst: Instance) -> None:
         """A plain header: first, of those that have any, its usual shapes, each straight down; then the rest."""
@@ -66,9 +76,13 @@ class Extracts:
         if not usual:
             self.extract_rest(inst, units)
             return
-        b = self.b
         self.extract_units(inst, units[:1], {})
-        word, done = inst.read_unit(units[0]), b.append_basic_block("extracted")
+        self.extract_later(inst, units[1:], usual)
+
+    def extract_later(self, inst: Instance, units: list[Unit], usual: list[Shape], known: Shape | None = None) -> None:
+        """The units behind the first one, or the first ones, of a header of any shape: first the usual ones. `known`: what is known of the others."""
+        b = self.b
+        word, done = inst.read_unit(inst.layout.units[0]), b.append_basic_block("extracted")
         before, after = (self.bound, self.look), []
         for shape in [*usual, None]:
             self.bound, self.look = before
@@ -79,8 +93,12 @@ class Extracts:
                 self.likely(b.cbranch(self.eq(masked, self.constant(word.width, shape.value)), hit, miss))
                 b.position_at_end(hit)
                 self.extract_shape(inst, shape)
+            elif known is not None and all(u in known.octets for u in units):
+                self.extract_shape(inst, known)
             else:
-                self.extract_rest(inst, units[1:])
+                self.shape = known
+                self.extract_rest(inst, units)
+                self.shape = None
             after.append((self.bound, self.look))
             b.branch(done)
             if miss is not None:
@@ -91,7 +109,7 @@ class Extracts:
     def extract_shape(self, inst: Instance, shape: Shape) -> None:
         """What follows the first unit, of a header that has this shape."""
         self.shape = shape
-        self.extract_units(inst, inst.layout.units[1:], {})
+        self.extract_units(inst, [u for u in inst.layout.units if u in shape.octets], {})
         self.end_header(inst, {})
         self.shape = None
 
@@ -158,18 +176,19 @@ class Extracts:
 
     def extract_unit(self, inst: Instance, u: Unit) -> None:
         """A unit that is not a varbit. What may be absent is read all the same and then not counted."""
-        octets = self.shape.octets[u] if self.shape is not None else u.octets
+        known = self.shape.octets.get(u) if self.shape is not None else None
+        octets = u.octets if known is None else known
         self.need(octets)
         if not inst.inst.in_packet:
             zero = self.absent(inst, u)
             if octets:
                 v = self.load_packet(self.cursor(), 0, 8 * octets, u.little)
-                if self.shape is None and self.may_appear(inst, u):
+                if known is None and self.may_appear(inst, u):
                     v = inst.if_present(u, lambda: v, lambda: zero)
                 inst.put(u, v)
             elif self.may_appear(inst, u):
                 inst.put(u, zero)
-        if self.shape is not None:
+        if known is not None:
             self.advance_static(octets)
         elif u.variable:
             self.require_lookahead()

@@ -115,14 +115,15 @@ class Parsers:
         self.lowered = state
         if state in self.limits:
             self.count_visit(state)
-        for way in self.through(state.statements, self.told_apart(state, self.way())):
+        statements, transition = self.guarded(state) if state.transition is not None else (state.statements, None)
+        for way in self.through(statements, self.told_apart(state, self.way())):
             self.enter(way)
-            if state.transition is None:
+            if transition is None:
                 self.reject_now("NoMatch")
                 continue
             if self.debug is not None:
-                b.debug_metadata = self.debug.location(state.transition.span)
-            self.transition(state, state.transition)
+                b.debug_metadata = self.debug.location(transition.span)
+            self.transition(state, transition)
 
     def count_circles(self, p: ast.Parser) -> None:
         """The turns of circles that need no `max` are counted, too: it is for the checker, which follows a number, and no cursor. The limit is never reached: each turn

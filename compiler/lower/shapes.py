@@ -70,12 +70,71 @@ def find(layout: HeaderLayout) -> list[Shape]:
     return out
 
 
-class Described:
+class Leading:
+    """What conditions, checks and sizes of a header say of the units that it begins with: of the number that these are, one behind the other."""
+
+    def __init__(self, layout: HeaderLayout, units: int = 1):
+        self.layout, self.header = layout, layout.header
+        self.first, self.later = layout.units[:units], layout.units[units:]
+        octets = [sum(u.octets for u in self.first[i + 1:]) for i in range(units)]
+        self.shift_of = {f: 8 * behind + shift for u, behind in zip(self.first, octets) for f, shift in u.fields}
+
+    def fields(self, e: ast.Expr) -> set[ast.Field]:
+        """The fields an expression reads; Unknown if one is not of these units, or it reads anything else."""
+        self.evaluate(e, 0)
+        return {n.decl for n in walk(e) if isinstance(n, ast.Name) and isinstance(n.decl, ast.Field)}
+
+    def check_fields(self, part: object) -> set[ast.Field]:
+        """The fields that decide whether a field or `where` is as it must be; empty if nothing is checked."""
+        if isinstance(part, ast.Where):
+            return self.fields(part.cond)
+        if not isinstance(part, ast.Field) or part not in self.shift_of:
+            return set()
+        checked = part.values is not None or isinstance(part.type, EnumType) or part.equation is not None and not part.deferred
+        if part.equation is not None and part.equation.const is None:
+            raise Unknown
+        for x in part.values or []:
+            if x.const is None:
+                raise Unknown
+        return {part} if checked else set()
+
+    def field(self, f: ast.Field, v: int) -> int:
+        width = field_width(f)
+        x = v >> self.shift_of[f] & ((1 << width) - 1)
+        return x - (1 << width) if isinstance(f.type, Bits) and f.type.signed and x >> (width - 1) else x
+
+    def holds(self, part: object, v: int) -> bool:
+        if isinstance(part, ast.Where):
+            return bool(self.evaluate(part.cond, v))
+        x = self.field(part, v)
+        if isinstance(part.type, EnumType) and x not in {m.number for m in part.type.decl.members}:
+            return False
+        if part.values is not None and x not in {int(y.const) for y in part.values}:
+            return False
+        return part.equation is None or part.deferred or x == int(part.equation.const)
+
+    def evaluate(self, e: ast.Expr, v: int) -> int:
+        if e.const is not None:
+            return int(e.const)
+        if isinstance(e, ast.Name) and e.decl in self.shift_of:
+            return self.field(e.decl, v)
+        if isinstance(e, ast.Slice):
+            return self.evaluate(e.base, v) >> int(e.lo.const) & (1 << int(e.hi.const) - int(e.lo.const) + 1) - 1
+        if isinstance(e, ast.Unary) and e.op == "!":
+            return int(not self.evaluate(e.operand, v))
+        if isinstance(e, ast.Conditional):
+            values = self.evaluate(e.then, v), self.evaluate(e.otherwise, v)
+            return values[0] if self.evaluate(e.cond, v) else values[1]
+        if isinstance(e, ast.Binary) and e.op in OPERATORS:
+            return int(OPERATORS[e.op](self.evaluate(e.left, v), self.evaluate(e.right, v)))
+        raise Unknown
+
+
+class Described(Leading):
     """A header's variable parts as functions of its first unit's number."""
 
     def __init__(self, layout: HeaderLayout):
-        self.layout, self.header = layout, layout.header
-        self.first, self.later = layout.units[0], layout.units[1:]
+        super().__init__(layout)
         self.checks: list = []
         mentioned: set[ast.Field] = set()
         for u in self.later:
@@ -96,40 +155,6 @@ class Described:
         tags = {u.choice.tag.decl for u in self.later if u.choice is not None}
         self.free = [b for b in self.bits
                      if not any(layout.shift_of[f] <= b < layout.shift_of[f] + field_width(f) for f in tags)]
-
-    def fields(self, e: ast.Expr) -> set[ast.Field]:
-        """The fields an expression reads; Unknown if one is not of the first unit, or it reads anything else."""
-        self.evaluate(e, 0)
-        return {n.decl for n in walk(e) if isinstance(n, ast.Name) and isinstance(n.decl, ast.Field)}
-
-    def check_fields(self, part: object) -> set[ast.Field]:
-        """The fields that decide whether a field or `where` is as it must be; empty if nothing is checked."""
-        if isinstance(part, ast.Where):
-            return self.fields(part.cond)
-        if not isinstance(part, ast.Field) or part not in self.layout.shift_of or self.layout.unit_of[part] is not self.first:
-            return set()
-        checked = part.values is not None or isinstance(part.type, EnumType) or part.equation is not None and not part.deferred
-        if part.equation is not None and part.equation.const is None:
-            raise Unknown
-        for x in part.values or []:
-            if x.const is None:
-                raise Unknown
-        return {part} if checked else set()
-
-    def field(self, f: ast.Field, v: int) -> int:
-        width = field_width(f)
-        x = v >> self.layout.shift_of[f] & ((1 << width) - 1)
-        return x - (1 << width) if isinstance(f.type, Bits) and f.type.signed and x >> (width - 1) else x
-
-    def holds(self, part: object, v: int) -> bool:
-        if isinstance(part, ast.Where):
-            return bool(self.evaluate(part.cond, v))
-        x = self.field(part, v)
-        if isinstance(part.type, EnumType) and x not in {m.number for m in part.type.decl.members}:
-            return False
-        if part.values is not None and x not in {int(y.const) for y in part.values}:
-            return False
-        return part.equation is None or part.deferred or x == int(part.equation.const)
 
     def valid(self, v: int) -> bool:
         return all(self.holds(part, v) for part in self.checks)
@@ -155,20 +180,6 @@ class Described:
                 open_bits = trial
         mask = sum(1 << b for b in self.bits if b not in open_bits)
         return Shape(mask, v & mask, octets, frozenset(self.checks))
-
-    def evaluate(self, e: ast.Expr, v: int) -> int:
-        if e.const is not None:
-            return int(e.const)
-        if isinstance(e, ast.Name) and isinstance(e.decl, ast.Field) and self.layout.unit_of.get(e.decl) is self.first:
-            return self.field(e.decl, v)
-        if isinstance(e, ast.Unary) and e.op == "!":
-            return int(not self.evaluate(e.operand, v))
-        if isinstance(e, ast.Conditional):
-            values = self.evaluate(e.then, v), self.evaluate(e.otherwise, v)
-            return values[0] if self.evaluate(e.cond, v) else values[1]
-        if isinstance(e, ast.Binary) and e.op in OPERATORS:
-            return int(OPERATORS[e.op](self.evaluate(e.left, v), self.evaluate(e.right, v)))
-        raise Unknown
 
 
 OPERATORS = {

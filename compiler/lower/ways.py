@@ -37,8 +37,13 @@ class Ways:
 
     def through(self, statements: list[ast.Stmt], ways: list[Way]) -> list[Way]:
         """Lowers statements for each way that leads to them; the ways that lead on."""
-        for s in statements:
-            ways = self.merged([after for way in ways for after in self.step(s, way)])
+        rest = list(statements)
+        while rest:
+            s = rest.pop(0)
+            required = self.required_of(s, rest)
+            if required is not None:
+                del rest[:len(required.verifies)]
+            ways = self.merged([after for way in ways for after in (self.step(s, way) if required is None else self.step_required(s, required, way))])
         return ways
 
     def step(self, s: ast.Stmt, way: Way) -> list[Way]:
