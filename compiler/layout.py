@@ -7,6 +7,7 @@ offset is a constant.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from lpn.lang import ast
@@ -128,7 +129,8 @@ class InstanceLayout:
     """One header instance of the program: `field` of the headers struct, `index` in a stack or None.
 
     Record offsets: `valid` (u8); if it lives in the packet, or what is assigned is written there too (`through`), `bases`, a u16 offset in the packet
-    for each run; if it has an image, `image`, where its units lie at their image offsets. `field` is None for a parser's own header."""
+    for each run; if it has an image, `image`, where its units lie at their image offsets. `field` is None for a parser's own header. Elements that are a `run` in the
+    packet share one octet, how many there are, and one offset, that of the first."""
 
     field: ast.StructField | None
     index: int | None
@@ -136,6 +138,7 @@ class InstanceLayout:
     layout: HeaderLayout
     in_packet: bool
     through: bool = False
+    run: bool = False
     valid: int = 0
     bases: list[int] = field(default_factory=list)
     image: int = 0
@@ -150,7 +153,8 @@ class InstanceLayout:
 class RecordLayout:
     """The header record: validity octets, then packet offsets, then images. `hash` identifies the layout."""
 
-    def __init__(self, program: ast.Program, representation: dict[ast.StructField, str]):
+    def __init__(self, program: ast.Program, representation: dict[ast.StructField, str], runs: Collection[ast.StructField] = ()):
+        """`runs`: the stacks whose elements are."""
         self.layouts: dict[ast.Header, HeaderLayout] = {}
         self.instances: list[InstanceLayout] = []
         self.by_field: dict[ast.StructField, list[InstanceLayout]] = {}
@@ -160,7 +164,8 @@ class RecordLayout:
                 header = t.header.decl if isinstance(t, Stack) else t.decl
                 indices = range(t.size) if isinstance(t, Stack) else [None]
                 for i in indices:
-                    inst = InstanceLayout(f, i, header, self.header(header), representation[f] == "packet", representation[f] == "through")
+                    in_packet = f in runs or representation[f] == "packet"
+                    inst = InstanceLayout(f, i, header, self.header(header), in_packet, representation[f] == "through", f in runs)
                     self.instances.append(inst)
                     self.by_field.setdefault(f, []).append(inst)
         self._place()
@@ -172,10 +177,11 @@ class RecordLayout:
 
     def _place(self) -> None:
         at = 0
-        for inst in self.instances:
+        own = [inst for inst in self.instances if not (inst.run and inst.index)]
+        for inst in own:
             inst.valid, at = at, at + 1
         at = (at + 1) & ~1
-        for inst in self.instances:
+        for inst in own:
             if inst.in_packet or inst.through:
                 inst.bases = [at + 2 * r for r in range(inst.layout.runs)]
                 at += 2 * inst.layout.runs
@@ -183,6 +189,10 @@ class RecordLayout:
             if not inst.in_packet:
                 at = (at + 3) & ~3
                 inst.image, at = at, at + inst.layout.image_size
+        for inst in self.instances:
+            if inst.run:
+                first = self.element(inst.field, 0)
+                inst.valid, inst.bases = first.valid, first.bases
         self.size = (at + 7) & ~7
         self.hash = zlib.crc32(self.describe().encode())
 
@@ -190,7 +200,7 @@ class RecordLayout:
         """The layout as text; two programs with the same text can exchange modules."""
         lines = []
         for inst in self.instances:
-            where = f"bases {inst.bases}" if inst.in_packet else f"image {inst.image}"
+            where = f"run {inst.bases}" if inst.run else f"bases {inst.bases}" if inst.in_packet else f"image {inst.image}"
             units = ",".join(f"{u.run}:{u.offset}:{u.bits}:{u.image}:{'+'.join(f.name for f, _ in u.fields)}"
                              for u in inst.layout.units)
             lines.append(f"{inst.name} {inst.header.name} valid {inst.valid} {where} [{units}]")

@@ -121,6 +121,11 @@ class HeaderInfo:
     def deferred(self) -> bool:
         return any(f.deferred for f in self.fields)
 
+    @property
+    def flat(self) -> bool:
+        """All of it is always there, as it was received."""
+        return not self.choices and not self.varbits and not any(f.when or f.equation for f in self.fields)
+
     def values(self, base: str, writable: bool) -> list[Value]:
         dot = f"{base}." if base else ""
         out = [Value(dot + f.name, f.ty, writable and (not f.equation or f.deferred)) for f in self.fields]

@@ -144,7 +144,7 @@ class Ends(Tables):
         return [f"processor {name}(inout headers h, inout meta m) {{", *indent([*lines, "apply {", *indent(body), "}"]), "}"]
 
     def changing_in_place(self, name: str) -> list[str]:
-        """Fields that are always there become something else."""
+        """Fields that are always there become something else, and first elements of a stack are removed."""
         c = self.choose
         ctx = self.context("processor")                         # type: ignore[attr-defined]
         ctx.state = ctx.payload = True
@@ -159,6 +159,9 @@ class Ends(Tables):
                 where = c.pick(i.texts())
                 inner.valid.add(where)
                 body.append(f"if ({where}.isValid()) {{ {where}.{field.name} = {self.expr(field.ty, inner, 2)}; }}")
+        stacks = [i.name for i in self.instances if i.size]     # type: ignore[attr-defined]
+        for _ in range(c.number(1, 2) if stacks and c.number(0, 2) else 0):
+            body.insert(c.number(0, len(body)), f"h.{c.pick(stacks)}.pop_front({c.pick((1, 1, 2, 3, 0))});")
         body += [f"payload.truncate({c.number(0, 12)});"] if c.chance(1, 6) else []
         body.append(f"m.verdict = {c.pick(VERDICTS)};")
         return [f"processor {name}(inout headers h, inout meta m) {{", *indent(["apply {", *indent(body), "}"]), "}"]

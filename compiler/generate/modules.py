@@ -161,6 +161,9 @@ class Generator(Built):
             elif self.plan == LIE and not any(h.sums for h in headers) and c.chance(1, 3):
                 params, simple = [], False
                 info, lines = self.summing_header(f"H{at}")
+            elif self.plan == LIE and c.chance(1, 2):
+                params, simple = [], False
+                info, lines = self.flat_header(f"H{at}")
             elif self.plan == SUM and c.number(0, 2):
                 params, simple = [], False
                 info, lines = self.odd_header(f"H{at}")
@@ -241,7 +244,8 @@ class Generator(Built):
             alone = not at and self.plan in (SUM, LOOKUP, TELL)
             for copy in range(c.number(2 if self.plan == COPY and not at else 1, 2) if not info.sums and not alone else 1):
                 many = not info.params and not info.sums and not alone and self.plan != GUESS and (self.plan != MEET or not info.codec and not info.choices)
-                size = c.pick((1, 2, 3, 2, 3, 5, 8)) if many and c.chance(1, 8 if self.plan == CIRCLES else 2 if self.plan == MEET else 4) else 0
+                rare = 8 if self.plan == CIRCLES else 1 if self.plan == LIE and info.flat else 2 if self.plan == MEET else 4
+                size = c.pick((1, 2, 3, 2, 3, 5, 8)) if many and c.chance(1, rare) else 0
                 args = []
                 for header, _ in info.params:
                     fit = [i.name for i in self.instances if i.header is header and not i.size and not header.sums]

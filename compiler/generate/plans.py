@@ -16,7 +16,8 @@ TELL = "told"                                   # every value that is taken or l
 BUILD = "built"                                 # headers that codecs build, of twins mostly, are changed and sent (lower/laid_out.py, lower/twins.py)
 WRITE = "written"                               # and these codecs write them, with nothing else in the buffer (lower/twins_written.py)
 NEED = "needed"                                 # equations need each other, conditions what is computed or of another header; codecs say some of it
-LIE = "sent as it lies"                         # headers stay where they are, and what is computed of them is put in there (lower/in_place.py)
+LIE = "sent as it lies"                         # headers stay where they are, and what is computed of them is put in there (lower/in_place.py), or the first
+                                                # elements of stacks go (lower/runs.py)
 REFUSE = "refused layouts"                      # what a header begins with decides what it has, and is verified (lower/required.py)
 PLANS = (LOOKUP, AGAIN, GUESS, SUM, CIRCLES, MEET, COPY, TELL, BUILD, WRITE, NEED, LIE, REFUSE)
 GUESSED, TWINS = (GUESS, MEET), (BUILD, WRITE)

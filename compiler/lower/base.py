@@ -32,6 +32,7 @@ from .in_turn import InTurn
 from .instance import Instance
 from .left_out import LeftOut
 from .lying import LyingSums
+from .lying_behind import LyingBehind
 from .made import MadeStructs
 from .numbered import NumberedRows
 from .operations import Builder, Operations
@@ -39,6 +40,7 @@ from .parser import Parsers
 from .places import Place
 from .processor import Processors
 from .required import Requirements
+from .runs import Element, Runs
 from .search import Searches
 from .shared import SharedCalls
 from .stacks import Stacks
@@ -61,7 +63,7 @@ REGIONS = ("packet", "state", "out")            # that are told apart for LLVM
 
 class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Requirements, Cursor, Extracts, Processors, ConstEntries, Deparsers, Codecs, Followings, SaidTogether, SharedCalls,
                NumberedRows, TriedInTurn, Halves, TwinGroups, WrittenTwins, SearchedTwins, AskedOnce, MadeStructs, LeftOut, Searches, LyingSums, Sums, Conditions,
-               Expressions, Statements, InTurn):
+               Expressions, Statements, InTurn, Runs, LyingBehind):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
 
     `record_in_memory`: the header record is the region the context points to; otherwise (fused) it lives in variables."""
@@ -85,6 +87,7 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Requirements, C
         self.apart = False                      # state is read where another path reads the packet: LLVM is not to make it one load
         self.returns: list = []
         self.totals, self.complements = {}, {}  # what sums that were folded are of, and complements of them; see sums.py
+        self.loops_around, self.unproven = 0, {}            # loops that are lowered now; see runs.py
         self.marks = 0                          # places that LLVM must not take for one
         self.may_be_left_out, self.was_left_out = set(), {}     # fused: see left_out.py
         self.lookup_places: tuple | None = None # keys, action data
@@ -270,7 +273,7 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Requirements, C
     def instance(self, f: ast.StructField, index: int | None) -> Instance:
         inst = self.record.element(f, index)
         if inst not in self.instances:
-            self.instances[inst] = Instance(self, inst)
+            self.instances[inst] = Element(self, inst) if f in self.runs else Instance(self, inst)
         return self.instances[inst]
 
     def image_in_memory(self, inst: InstanceLayout, local: bool) -> ir.Value | None:

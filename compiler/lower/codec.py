@@ -64,6 +64,13 @@ def inline_octets(row: ast.Row) -> int:
     return sum(bits for bits, _ in inline_pieces(row)) // 8
 
 
+def most_compressed(codec: ast.Codec, of_varbit: int | None = None) -> int:
+    """Octets of the form that a codec writes, at most. `of_varbit`: so many bits a varbit counts for, if not as many as it may have."""
+    def most(row: ast.Row) -> int:
+        return sum(bits or (piece.target.decl.type.max_width if of_varbit is None else of_varbit) for bits, piece in inline_pieces(row))
+    return (tag_width(codec) + sum(max(map(most, group.rows), default=0) for group in codec.groups)) // 8
+
+
 def inline_pieces(row: ast.Row) -> list[tuple[int, object]]:
     """(bits, InlineTarget or InlinePiece) in wire order; varbit targets have 0 bits."""
     out: list[tuple[int, object]] = []

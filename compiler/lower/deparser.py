@@ -10,7 +10,7 @@ from lpn.lang import ast
 from lpn.lang.instances import walk
 from lpn.lang.types import Bits as BitsType, Stack
 
-from .codec import group_reason, inline_octets, inline_pieces, tag_shift, tag_width
+from .codec import group_reason, inline_pieces, most_compressed, tag_shift, tag_width
 from .conditions import operands
 from .following import has_following
 from .guess import deparser_guesses
@@ -33,10 +33,13 @@ class Deparsers:
     def deparser(self, d: ast.Deparser, done) -> None:
         def lower() -> None:
             self.lazy = {(self.place(s.target.base), s.target.decl): s.value for s in self.repeats}
-            self.deparse(d)
+            self.deparse(d, len(d.body.statements) - len(self.lying_behind))
             self.lazy = {}
             self.end_guess()
-            self._store(self.ctx, CTX_OUT_LEN, 4, self.written())
+            if len(self.lying_behind) < len(d.body.statements):
+                self._store(self.ctx, CTX_OUT_LEN, 4, self.written())
+            if self.lying_behind:
+                self.send_lying()
             done()
 
         if self.in_place:
@@ -89,13 +92,13 @@ class Deparsers:
         b.position_at_end(done)
         return [self.join([(v, last), (self.constant(v.width, 0), here)]) for v in numbers]
 
-    def deparse(self, d: ast.Deparser) -> None:
-        """Writes what the deparser emits to the output buffer, which `out_pointer` is the begin of."""
+    def deparse(self, d: ast.Deparser, statements: int | None = None) -> None:
+        """Writes what the deparser's statements, or its first ones, emit to the output buffer, which `out_pointer` is the begin of."""
         self.walks, self.at_most, self.full = self.target.window > 0 and self.fits(d), 0, None
         self.at_slot = self.alloca(PTR if self.walks else I32, "out.at")
         self.b.store(self.out if self.walks else i32(0), self.at_slot)
         self.bind_packet_params(d.params)
-        self.run(d.body.statements)
+        self.run(d.body.statements[:statements])
 
     def fits(self, d: ast.Deparser) -> bool:
         """Whether the buffer has room for all that a deparser can emit, so that nothing is tested where it stands, and headers are of different
@@ -112,11 +115,11 @@ class Deparsers:
         """That are written; more than there is room for, if a header has varbits."""
         t = emit.args[0].type
         count = t.size if isinstance(t, Stack) else 1
+        if emit.via is None and isinstance(t, Stack) and emit.args[0].decl in self.runs and not self.is_straight(emit.args[0].decl):
+            return OUT_SIZE + 1                 # copied as varbits are
         if emit.via is None:
             return count * sum(OUT_SIZE + 1 if u.varbit else u.octets for u in self.header_of(emit).units)
-        codec = emit.via.codec
-        rows = [[OUT_SIZE + 1 if any(not bits for bits, _ in inline_pieces(row)) else inline_octets(row) for row in group.rows] for group in codec.groups]
-        return count * (tag_width(codec) // 8 + sum(max(octets, default=0) for octets in rows))
+        return count * most_compressed(emit.via.codec, 8 * (OUT_SIZE + 1))
 
     def written(self) -> ir.Value:
         at = self.b.load(self.at_slot, typ=PTR if self.walks else I32)
@@ -155,6 +158,9 @@ class Deparsers:
         target = e.args[0]
         if isinstance(target.type, Stack) and e.via is None and self.is_loop(target.decl):
             self.emit_in_turn(target.decl, e)
+            return
+        if isinstance(target.type, Stack) and e.via is None and target.decl in self.runs:
+            self.emit_run_of(target.decl)
             return
         for inst in self.emitted_by(e):
             self.emit_if_valid(inst, e)

@@ -9,12 +9,11 @@ from __future__ import annotations
 from lpn.compiler.layout import RecordLayout
 from lpn.compiler.target import OUT_SIZE
 from lpn.lang import ast
-from lpn.lang.derive import representation
+from lpn.lang.derive import Derived, representation
 from lpn.lang.effects import effects
-from lpn.lang.instances import walk
 from lpn.lang.types import HeaderType, Stack
 
-from .prefix import MOVES
+from .moves import in_order, on_all_ways
 
 LEAVES_IT = {"extract", "assign", "emit", "truncate"}      # effects that leave a header where it is
 
@@ -42,7 +41,12 @@ def in_place(program: ast.Program, record: RecordLayout, chain: list[ast.Module]
         return False
     if any(e.instance in fields and (e.kind not in LEAVES_IT or e.codec is not None) for e in effects(program)):
         return False
-    return in_order(chain[0], fields)
+    return on_all_ways(chain[0], -1, in_order(fields, others=False))
+
+
+def is_computed(derived: Derived, field: ast.StructField) -> bool:
+    """Whether something of a header may be sent otherwise than it was received; a constant was compared then."""
+    return any(one is field and (f.deferred or f.equation.const is None) for one, f in derived)
 
 
 def emitted(s: ast.Stmt) -> ast.StructField | None:
@@ -52,36 +56,3 @@ def emitted(s: ast.Stmt) -> ast.StructField | None:
         return None
     decl = getattr(call.args[0], "decl", None)
     return decl if isinstance(decl, ast.StructField) and isinstance(decl.type, (HeaderType, Stack)) else None
-
-
-def in_order(parser: ast.Parser, fields: list[ast.StructField]) -> bool:
-    """Whether the parser takes these and nothing else, on each way in this order; a stack's elements one after the other."""
-    last = {next(s for s in parser.states if s.name == "start"): -1}           # by state that is reached: the last of those that may have been taken
-    todo = list(last)
-    while todo:
-        state = todo.pop()
-        at = last[state]
-        for s in state.statements:
-            if not any(isinstance(n, ast.Call) and n.target in MOVES for n in walk(s)):
-                continue
-            field = taken(s)
-            if field not in fields or fields.index(field) < at + (not isinstance(field.type, Stack)):
-                return False
-            at = fields.index(field)
-        for case in state.transition.cases if state.transition is not None else []:
-            if case.state is not None and last.get(case.state, -2) < at:
-                last[case.state] = at
-                todo.append(case.state)
-    return True
-
-
-def taken(s: ast.Stmt) -> ast.StructField | None:
-    """The header, or the stack, that a statement extracts one of as it is."""
-    call = s.call if isinstance(s, ast.ExprStmt) else None
-    if not isinstance(call, ast.Call) or call.target != "extract" or call.via is not None:
-        return None
-    target = call.args[0]
-    if isinstance(target, ast.Member) and target.decl == "next":
-        target = target.base
-    decl = getattr(target, "decl", None)
-    return decl if isinstance(decl, ast.StructField) else None

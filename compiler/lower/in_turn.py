@@ -29,7 +29,8 @@ FIXED = 8                                       # of fixed size
 def in_turn(program: ast.Program, record: RecordLayout, derived: Derived, chain: Collection[ast.Module] | None) -> frozenset[ast.StructField]:
     """The stacks for which a loop is worth it, of those that a deparser emits whole. `chain`: what is fused; those are of interest that it emits."""
     whole = {n.args[0].decl for deparser in program.decls if isinstance(deparser, ast.Deparser) for n in walk(deparser)
-             if isinstance(n, ast.Call) and n.target == "emit" and n.via is None and isinstance(n.args[0].type, Stack)}
+             if isinstance(n, ast.Call) and n.target == "emit" and n.via is None and isinstance(n.args[0].type, Stack)
+             and not record.by_field[n.args[0].decl][0].run}
     if chain is not None:
         whole &= {e.instance for e in effects(program) if e.kind == "emit" and e.module in chain}
     return frozenset(f for f in whole if f.type.size > 1 and same_for_all(f, derived) and worth_it(record, f, chain is not None))

@@ -34,9 +34,11 @@ from .in_place import in_place, sent_as_they_lie
 from .in_turn import in_turn
 from .laid_out import laid_out
 from .left_out import left_out
+from .lying_behind import lying_behind
 from .operations import MOST_OPERATIONS, Operations, TooMany
 from .payload import tells_payload
 from .prefix import first_headers
+from .runs import runs
 from .stacks import counted_stacks
 from .stock import StockLowering
 
@@ -77,9 +79,10 @@ class ProgramLowering:
         """`fuse`: for chains that are one container. Modules of their own read a header of which something is computed where the record has it: that is shorter."""
         self.program, self.target, self.listings, self.most = program, target, listings, most
         lying = sent_as_they_lie(program) if fuse else ()
-        self.record = RecordLayout(program, copied(program) if target.name == "xdp" else representation(program, lying))
-        self.state = StateLayout(stateful(program))
         self.derived = derived(program)
+        self.runs = runs(program, self.derived) if target.window else frozenset()
+        self.record = RecordLayout(program, copied(program) if target.name == "xdp" else representation(program, lying), self.runs)
+        self.state = StateLayout(stateful(program))
 
     def new_function(self, name: str, span) -> tuple[ir.Module, ir.Function, DebugInfo | None]:
         module = ir.Module(name)
@@ -97,6 +100,7 @@ class ProgramLowering:
         if form is not None:
             target = replace(target, window=min(target.window, NEAR) if form.near else target.window, small=form.small, counts_turns=form.counts_turns)
         low = kind(self.program, self.record, self.state, self.derived, target, fn, in_memory, debug, Operations(self.most))
+        low.runs = self.runs
         if target.name == "lpn" and target.small:
             low.stacks_in_turn = in_turn(self.program, self.record, self.derived, chain)
             low.recorded = low.stacks_in_turn if chain is not None else frozenset()
@@ -107,6 +111,11 @@ class ProgramLowering:
     def in_place(self, *chains: list[ast.Module]) -> bool:
         """Whether the packet lies as it is sent where the deparser begins that all of these end with."""
         return self.target.window > 0 and bool(chains) and all(in_place(self.program, self.record, chain) for chain in chains)
+
+    def lying_behind(self, *chains: list[ast.Module]) -> list[ast.StructField]:
+        """The headers that are sent as they lie before the payload, the same in all of these chains."""
+        found = [lying_behind(self.program, self.record, self.derived, chain) for chain in chains if self.target.window]
+        return found[0] if found and all(one == found[0] for one in found) else []
 
     def module(self, decl: ast.Module, form: Form) -> Lowered:
         """One module as a container of its own; the header record is in memory."""
@@ -121,7 +130,8 @@ class ProgramLowering:
             elif isinstance(decl, ast.Handler):
                 low.handler(decl, accept)
             else:
-                low.in_place = self.in_place(*(list(hook.chain) for hook in self.program.hooks if decl in hook.chain))
+                chains = [list(hook.chain) for hook in self.program.hooks if decl in hook.chain]
+                low.in_place, low.lying_behind = self.in_place(*chains), self.lying_behind(*chains)
                 low.deparser(decl, accept)
             low.finish()
         return Lowered(decl.name, KINDS[type(decl)], module, isinstance(decl, ast.Deparser), low.keeps_record, radio_part(decl))
@@ -168,8 +178,8 @@ class ProgramLowering:
         low.may_pair = pairs
         low.verdict_slot = low.alloca(I32, "verdict")
         low.payload_slot = low.alloca(PKT, "payload")
-        low.in_place = self.in_place(chain)
-        low.tells_payload = tells_payload(self.program, chain, low.in_place)
+        low.in_place, low.lying_behind = self.in_place(chain), self.lying_behind(chain)
+        low.tells_payload = tells_payload(self.program, chain, low.in_place or bool(low.lying_behind))
         low.repeats = repeatable(self.program, chain)
         low.may_be_left_out = left_out(self.program, chain, self.derived) if form.small else set()
         low.laid_out = laid_out(self.program, self.record, chain) if form.small and self.target.window and not low.images_in_memory else {}

@@ -88,7 +88,7 @@ class Parsers:
                 raise DiagnosticError([Diagnostic("error", f"parser '{self.parser_decl.name}' has its states more than {MOST_BLOCKS} times: "
                                                   "they are lowered anew for each way into their circles, and for each number of elements in its stacks",
                                                   state.span, ["enter the circles at one of their states, or join states whose 'max' can be one"])])
-            if self.bound and (state in self.limits or goes_round(state)):       # in a loop: the next turn starts from a proven cursor
+            if self.bound and (state in self.limits or goes_round(state) and not self.fills_run(state)):       # in a loop: the next turn starts from a proven cursor
                 self.prove_cursor()
             block = self.b.append_basic_block(f"state.{state.name}")
             self.state_blocks[key] = (block, self.bound)

@@ -77,7 +77,11 @@ class Processors:
 
     def move_stack(self, e: ast.Call, by: int) -> None:
         """Every element goes `by` places up; those that nothing comes to become invalid."""
-        stack = self.elements(self.place(e.callee.base))
+        field = self.place(e.callee.base)
+        if field in self.runs:
+            self.pop_run(field, -by)
+            return
+        stack = self.elements(field)
         order = range(len(stack)) if by < 0 else reversed(range(len(stack)))
         for i in order if by else ():
             if 0 <= i - by < len(stack):

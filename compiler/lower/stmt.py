@@ -135,7 +135,9 @@ class Statements:
         b.position_at_end(turn)
         i = b.load(slot, typ=I32)
         self.env[s.var], self.masked[s.var] = Value(s.var.type, Val(32, (i,))), int(s.high.const)
+        self.loops_around += 1
         body()
+        self.loops_around -= 1
         if not b.block.is_terminated:
             self.loop_edge()
             following = self.opaque(b.add(b.load(slot, typ=I32), i32(1)), here=True)
