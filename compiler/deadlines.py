@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from lpn.lang.hooks import SLOT_US, TIME_MAX, name_of
+from lpn.lang.outside import SENDS
 from lpn.runtime.m3.plan_costs import PlanCosts
 from lpn.runtime.variants import SMALLEST, TRANSLATED, table_of
 from lpn.verifier import domain
@@ -31,6 +32,12 @@ ENDS = [VERDICTS[name] for name in ("DROP", "DELIVER", "CONSUMED")]     #: verdi
 GOES_ON = [VERDICTS[name] for name in ("ACCEPT", "TRANSMIT")]
 COMPLETING = {helper.number for helper in HELPERS if helper.name in ("buffer_put", "buffer_hold", "buffer_take")}     #: what may complete an entry of a buffer
 ENGINE = "thumb2"                               #: the table with what a chain itself costs, however its containers run
+
+
+def declared() -> dict[str, int]:
+    """Microseconds, rounded up, that are counted for what the radio and the network stack are asked to do, by helper."""
+    mhz = load(ENGINE).mhz
+    return {helper.name: -(-helper.cost_cycles // mhz) for helper in HELPERS if helper.name.startswith("radio_") or helper.name in SENDS}
 
 
 @dataclass

@@ -4,8 +4,8 @@
 platform of both, so that the same events must give the same records. Times are whole microseconds from the start; the
 node's own clock has 32 bits and may start anywhere.
 
-Time passes in a run for two reasons: each eBPF instruction takes `Costs.insn_ns`, and a clear channel assessment
-waits for the radio. What a run does happens at that moment; what interrupts do meanwhile finds the run's changes of
+Time passes in a run for two reasons: each eBPF instruction takes `Costs.insn_ns`, and commands to the radio take theirs, as a rule
+only a clear channel assessment, which waits for it. What a run does happens at that moment; what interrupts do meanwhile finds the run's changes of
 state done already, as if it had made them at its start.
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 import heapq
 import random
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace as dataclass_replace
+from dataclasses import dataclass, field, replace as dataclass_replace
 from itertools import count
 
 from lpn.compiler.bundle import Bundle, Entry
@@ -40,11 +40,16 @@ class NodeError(Exception):
 
 @dataclass(frozen=True)
 class Costs:
-    """How long things take: an eBPF instruction, a clear channel assessment, any other command to the radio."""
+    """How long things take: an eBPF instruction, a clear channel assessment, any other command to the radio; of the helpers in `declared`, microseconds by
+    name, so long instead. A command is done at the end of that."""
 
     insn_ns: int = INSN_NS
     cca_us: int = air.CCA
     command_us: int = 0
+    declared: Mapping[str, int] = field(default_factory=dict)
+
+    def of(self, helper: str) -> int:
+        return self.declared.get(helper, self.cca_us if helper == "radio_cca" else self.command_us if helper.startswith("radio_") else 0)
 
 
 @dataclass(frozen=True)
@@ -161,8 +166,9 @@ class Node:
 
     def radio(self, command: str, argument: int) -> int:
         now, detail, value = self.moment(), "", 0
+        took = self._costs.of(f"radio_{command}")
         if command == "cca":
-            clear = self.radio_state.clear(now)
+            clear = self.radio_state.clear(now + max(took - air.CCA, 0))
             detail, value = ("CLEAR", 0) if clear else ("BUSY", 1)
         elif command == "channel":
             self.radio_state.channel = argument
@@ -171,20 +177,21 @@ class Node:
             self.radio_state.power = argument - (argument >> 31 << 32)
             detail = f"{self.radio_state.power} dBm"
         else:
-            self.radio_state.switch(now, command == "on")
-        self._waited += self._costs.cca_us if command == "cca" else self._costs.command_us
+            self.radio_state.switch(now + took, command == "on")
+        self._waited += took
         self._effects.append(Effect(now, f"radio.{command}", detail))
         return value
 
     def send(self, target: str, frame: bytes) -> int:
         now = self.moment()
         busy = False
+        took = self._costs.of(f"{target}_send")
         if target == "radio":
-            sending = self.radio_state.send(now, frame)
+            sending = self.radio_state.send(now + took, frame)
             busy = sending is None
             if sending is not None:
                 self._sending.append(sending)
-            self._waited += self._costs.command_us
+        self._waited += took
         self._effects.append(Effect(now, f"{target}.send", "BUSY" if busy else "", frame))
         return int(busy)
 

@@ -69,6 +69,20 @@ def test_a_frame_has_its_result_when_the_radio_knows(plan):
     assert known == [(1, []), *([(0, ["unfinished"])] * 2 if plan != "BUSY" else []), (0, [plan])]
 
 
+def test_a_command_is_done_when_its_time_is_over():
+    """The radio listens once it is awake, looks at the channel at the end of a CCA, and begins to send when it has the frame."""
+    costs = Costs(0, declared={"radio_on": 600, "radio_off": 100, "radio_cca": 900, "radio_send": 300})
+    node = native([Hook("every", ("T0",), period=10_000), Hook("app.tx", ("C1",), "net")], [[("on",), ("cca",), ("off",)], [("verdict", 3, 0)]],
+                  radio=Radio(False), costs=costs)
+    node.radio_state.occupy(600, 600 + 900 - CCA)
+    node.post(5000, "app.tx", (7,), bytes(5))
+    node.run(9000)
+    assert [(e.time, e.what, e.detail) for e in node.records[0].effects] == [(0, "radio.on", ""), (600, "radio.cca", "CLEAR"), (1500, "radio.off", "")]
+    assert [part for part in node.radio_state.states(0, 5000)] == [(0, 600, "off"), (600, 1600, "rx"), (1600, 5000, "off")]
+    assert [r.took for r in node.records if isinstance(r, Ran)] == [1600, 300]
+    assert [r.time for r in node.records if isinstance(r, Sent)] == [5000 + 300 + TURNAROUND]
+
+
 def test_a_second_frame_while_one_is_sent_is_lost():
     node = native([Hook("app.tx", ("C0",), "net")], [[("verdict", 3, 0)]], costs=FREE)
     node.post(0, "app.tx", (7,), bytes(9))

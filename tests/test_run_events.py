@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from cli import UDP, lpnc
 from lpn.compiler.build import compile_program
+from lpn.compiler.deadlines import declared
 from lpn.lang.check import check
 from lpn.lang.loader import load
 from lpn.runtime.capture import read
@@ -81,14 +82,14 @@ happenings = st.lists(st.tuples(st.sampled_from(range(0, 30_000, 50)), st.one_of
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
-@given(happenings, st.booleans(), st.sampled_from([0, 2**32 - 12_000]), st.sampled_from([0, 60]), st.booleans())
-def test_engine_and_reference_have_the_same_time_line(much, happens, on, start, command, fused):
+@given(happenings, st.booleans(), st.sampled_from([0, 2**32 - 12_000]), st.sampled_from([Costs(0, 128, 0), Costs(0, 128, 60), Costs(0, declared=declared())]), st.booleans())
+def test_engine_and_reference_have_the_same_time_line(much, happens, on, start, costs, fused):
     program, separate, whole = much
     made = whole if fused else separate
     address = {"node_short": 2, "node_ext": 3, "node_pan": 4}
     nodes = []
     for make in (lambda **o: native_node(made.bundle, address, **o), lambda **o: reference_node(program, None, address, **o)):
-        node = make(radio=Radio(on), costs=Costs(0, 128, command), start=start)
+        node = make(radio=Radio(on), costs=costs, start=start)
         for time, (what, *rest) in happens:
             if what == "hear":
                 node.hear(time, rest[0], -60, 200)
@@ -322,6 +323,21 @@ def test_a_bundle_runs_as_its_source_does(tmp_path):
     assert lpnc("run", tmp_path / "duty.lpnb", "--events", EVENTS).stdout == lpnc("run", DUTY, "--events", EVENTS).stdout
     result = lpnc("run", tmp_path / "duty.lpnb", "--events", EVENTS, "--engine", "reference")
     assert result.exit_code == 2 and "need the program's source" in result.stderr
+
+
+def test_commands_to_the_radio_take_what_is_declared():
+    """No hook takes longer than the verifier says, and none misses its deadline; a radio that wakes hears less."""
+    proved = {each["chain"][0]: each["wcet_us"] for line in lpnc("verify", DUTY, "--json").stdout.splitlines() for each in json.loads(line)["hooks"]}
+    given = ("run", DUTY, "--events", EVENTS, "--insn-time", "0", "--json")
+    *_, summary = map(json.loads, lpnc(*given, "--declared").stdout.splitlines())
+    took = {each["hook"]: each["time_worst"] for each in summary["hooks"]}
+    assert took["DutyCycle.every_125ms"] == 600 + 917 + 112 and took["DutyCycle.every_1s"] == 903
+    sends = took.pop("radio.rx_done")           # its answer: the node sends it, behind the chain
+    assert sends == 903 and all(us <= proved[hook] for hook, us in took.items())
+    assert not any(each["misses"] for each in summary["hooks"])
+    *_, before = map(json.loads, lpnc(*given).stdout.splitlines())
+    assert summary["radio_on_us"] < before["radio_on_us"]
+    assert "agree in all" in lpnc("run", DUTY, "--events", EVENTS, "--declared", "--compare", "engine,reference").stdout
 
 
 def test_the_seed_moves_what_has_jitter_and_instructions_take_their_time():

@@ -71,13 +71,15 @@ class Number(click.ParamType):
 @click.option("--trace", metavar="OUT.json", help="With --events: write the time line for Perfetto (ui.perfetto.dev).")
 @click.option("--seed", type=int, default=0, help="With --events: of the timers' jitter.")
 @click.option("--insn-time", type=click.IntRange(0, 1_000_000), metavar="NS", help="With --events: nanoseconds of an eBPF instruction. Default: 1000.")
+@click.option("--declared", is_flag=True, help="With --events: commands to the radio, and net.send, take as long as the verifier counts for them. Default: "
+              "no time, and radio.cca() 128 us.")
 @click.option("--state", "with_state", is_flag=True, help="Show what registers, counters and meters hold in the end (needs the source).")
 @click.option("-v", "--verbose", is_flag=True, help="Draw each packet as the parser sees it (needs the source).")
 @compile_options
 @json_option
 def command(file: str, capture: str | None, events: str | None, target: str | None, out_linktype: int | None, tables_file: str | None, engine: str | None,
             compare: str | None, answers: Answers, hook: str | None, fcs: str, node_short: int | None, node_ext: int | None, node_pan: int | None, limit: int | None,
-            successor: str | None, at: int | None, out_net: str | None, brief: bool, trace: str | None, seed: int, insn_time: int | None, with_state: bool, verbose: bool, fuse: bool,
+            successor: str | None, at: int | None, out_net: str | None, brief: bool, trace: str | None, seed: int, insn_time: int | None, declared: bool, with_state: bool, verbose: bool, fuse: bool,
             without: tuple[str, ...], level: Level, as_json: bool) -> int:
     """Run the frames of a capture through FILE, a source (.lpn) or a bundle (.lpnb); or events on a node.
 
@@ -115,15 +117,15 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
 
     With --events a node runs on a virtual clock: its hooks, timers and radio. Shown
     is what ran when, and what it did. Only the options for it, --out (the frames that
-    the radio sent; what net.send gave to the network stack is --out-net's), --tables, --state, --extern, --engine and --compare (engine, reference), --node-*
+    the radio sent; what net.send gave to the network stack is --out-net's), --declared, --tables, --state, --extern, --engine and --compare (engine, reference), --node-*
     and --json may stand beside it; with --compare instructions take no time.
     """
     engines = names(engine, compare)
     node = {name: value for name, value in (("node_short", node_short), ("node_ext", node_ext), ("node_pan", node_pan)) if value is not None}
     if events is not None or capture is None:
         return on_a_node(file, events, Options(
-            engines, node, tables_file, target, trace, seed, insn_time, fuse, without, level, as_json, answers, out_net, brief, with_state))
-    usage("--out-net", "--brief", "--trace", "--seed", "--insn-time", needs="--events")
+            engines, node, tables_file, target, trace, seed, insn_time, fuse, without, level, as_json, answers, out_net, brief, with_state, declared))
+    usage("--out-net", "--brief", "--trace", "--seed", "--insn-time", "--declared", needs="--events")
     if target is None:
         usage("--out-linktype", needs="--out")
     check_usage(file, successor, capture, tables_file, target, as_json, verbose, with_state)

@@ -27,6 +27,7 @@ from ..budgets import proved
 from ..build import Compiled, protocol_name
 from ..bundle import Bundle
 from ..bundle_parts import Energy
+from ..deadlines import declared
 from ..externs import manifest
 from ..forms import MOST, Level
 from ..image import Kind
@@ -63,6 +64,7 @@ class Options:
     out_net: str | None = None
     brief: bool = False
     state: bool = False
+    declared: bool = False
 
     @property
     def files(self) -> dict[str, str | None]:
@@ -189,7 +191,7 @@ def loaded(given: Input, options: Options) -> Loaded:
     def settings(script: Script) -> dict:
         comparing = len(options.engines) > 1        # the reference counts no instructions
         insn_ns = 0 if comparing else INSN_NS if options.insn_ns is None else options.insn_ns
-        return {"radio": Radio(script.radio_on), "costs": Costs(insn_ns), "seed": options.seed, "start": script.clock}
+        return {"radio": Radio(script.radio_on), "costs": Costs(insn_ns, declared=declared() if options.declared else {}), "seed": options.seed, "start": script.clock}
 
     def address(script: Script) -> dict[str, int]:
         return script.node | options.node
