@@ -35,9 +35,10 @@ def as_rows(program: ast.Program, cells: Cells) -> Iterator[tuple[str, str, str]
     """(kind, name, value) of each number that stands alone, and of those in arrays that are not 0."""
     for name, decl in control.stateful(program):
         type_, kind = decl_cell(decl), KINDS[type(decl)][:-1]
-        found = [(index, path, number) for index, cell in enumerate(cells[decl]) for path, number in cell.items() if number or not isinstance(decl.type, Array)]
+        array = isinstance(decl.type, Array)
+        found = [(index, path, number) for index, cell in enumerate(cells[decl]) for path, number in cell.items() if number or not array]
         for index, path, number in found:
-            yield kind, label(name, index, path, isinstance(decl.type, Array)), text(leaf(type_, path), number, program.reasons)
+            yield kind, label(name, index, path, array), text(leaf(type_, path), number, program.reasons)
         if not found:
             yield kind, name, f"all {len(cells[decl]):,} are 0"
 
@@ -46,7 +47,9 @@ def differing(program: ast.Program, one: Cells, other: Cells) -> Iterator[tuple[
     """(name, number, number) of what two states of a program do not have in common."""
     for name, decl in control.stateful(program):
         for at, (mine, theirs) in enumerate(zip(one[decl], other[decl])):
-            yield from ((label(name, at, path, isinstance(decl.type, Array)), number, theirs[path]) for path, number in mine.items() if theirs[path] != number)
+            for path, number in mine.items():
+                if theirs[path] != number:
+                    yield label(name, at, path, isinstance(decl.type, Array)), number, theirs[path]
 
 
 def label(name: str, index: Optional[int], path: str, array: bool) -> str:

@@ -35,7 +35,8 @@ class HookRun:
         program.answer = lambda name, before: self.effects[before][-1] if before < len(self.effects) and name in ASKS else 0
         result = program.run(self.frame, self.meta)
         if (result.verdict, result.effects, program.state()) != (self.verdict, self.effects, self.left):
-            raise EngineError("a run of it does something else by itself than on the node: it needs what others put into a buffer, or a clock that goes on")
+            raise EngineError("a run of it does something else by itself than on the node: "
+                              "it needs what others put into a buffer, or a clock that goes on")
         return result
 
 

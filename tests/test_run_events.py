@@ -430,6 +430,22 @@ def test_another_version_takes_over(tmp_path, suffix):
     validate(json.loads(lpnc("run", tmp_path / f"v1.{suffix}", "--events", events, "--trace", "-").stdout))
 
 
+def test_a_node_goes_back_to_an_earlier_version(tmp_path):
+    """Version 1, made again with a migration from version 2, takes back what that keeps in another type; as it was, it is refused, and told what to write."""
+    def version(number: int, bits: int, migrate: str = "") -> str:
+        return (f"persistent register<bit<{bits}>> total; {migrate} extern void trace(bit<32> a, bit<32> b); "
+                f"timing T {{ every 1 s {{ total = total + 1; trace({number}, (bit<32>) total); }} }} protocol P version {number} {{ timing : T; }}")
+    for name, text in {"v2": version(2, 32), "as_it_was": version(1, 16),
+                       "v1": version(1, 16, "migrate version 2 { register<bit<32>> total; total = (bit<16>) old.total; }")}.items():
+        (tmp_path / f"{name}.lpn").write_text(text)
+
+    def back(name: str):
+        return lpnc("run", tmp_path / "v2.lpn", "--events", "-", "--compare", "engine,reference", input=f"1500 ms replace {tmp_path}/{name}.lpn\nuntil 3500 ms\n")
+    done = back("v1")
+    assert done.exit_code == 0 and [line.split("trace ")[1] for line in done.stdout.splitlines() if "trace " in line] == ["2 1", "2 2", "1 3", "1 4"], done.stdout
+    assert "write migrate version 2 { register<bit<32>> total; total = (bit<16>) old.total; } where it stands" in back("as_it_was").stderr
+
+
 def test_a_version_that_cannot_take_over(tmp_path):
     (tmp_path / "v1.lpn").write_text(V1)
     (tmp_path / "v2.lpn").write_text(V2.replace("persistent register<bit<16>>", "persistent register<bit<32>>").replace("(bit<8>) total", "(bit<8>) total"))

@@ -27,11 +27,12 @@ from .run_events import read_script
 @click.command()
 @click.argument("file")
 @click.option("--in", "capture", metavar="X.pcap", help="The frames: pcap or pcapng (`-`: standard input).")
-@click.option("--events", metavar="EVENTS", help="Instead of --in: what happens to a node (docs/events.md); each hook's runs there are profiled, handlers of timing blocks too.")
+@click.option("--events", metavar="EVENTS", help="Instead of --in: what happens to a node (docs/events.md); each hook's runs "
+              "there are profiled, handlers of timing blocks too.")
 @click.option("--tables", "tables_file", metavar="T.json", help="Register cells and table entries.")
 @extern_option
-@click.option("--hook", metavar="HOOK", help="Whose chain takes the frames, as net.tx.41 or app.tx.5683. Default: radio.rx_done. With --events the only one to profile, "
-              "called as there, such as Duty.every_125ms.")
+@click.option("--hook", metavar="HOOK", help="Whose chain takes the frames, as net.tx.41 or app.tx.5683. Default: radio.rx_done. "
+              "With --events the only one to profile, called as there, such as Duty.every_125ms.")
 @click.option("--fcs", type=click.Choice(FCS_MODES), default="auto", show_default=True, help="What ends the frames of link types 195 and 215.")
 @click.option("--node-short", type=Number(16), help="The node's short address.")
 @click.option("--node-ext", type=Number(64), help="The node's EUI-64.")
@@ -72,7 +73,8 @@ def command(file: str, capture: str | None, events: str | None, tables_file: str
     from lpn.runtime.m3.profile import Profiled, ProfiledCode
     from .profile_report import Report
     if (capture is None) == (events is None):
-        raise click.UsageError("what is to run? give --in X.pcap or --events EVENTS" if events is None else "--in and --events exclude each other", click.get_current_context())
+        wrong = "what is to run? give --in X.pcap or --events EVENTS" if events is None else "--in and --events exclude each other"
+        raise click.UsageError(wrong, click.get_current_context())
     if events is not None and asked("--fcs"):
         raise click.UsageError("--fcs belongs to --in", click.get_current_context())
     given = read_source(file)
@@ -87,7 +89,8 @@ def command(file: str, capture: str | None, events: str | None, tables_file: str
 
     def loaded(number: int | None) -> Any:
         with waiting("loading"):
-            profiled = (Profiled if engine == "m3" else ProfiledCode)(made.bundle, externs=externs, hook=None if number is None else made.bundle.hooks[number])
+            kind = Profiled if engine == "m3" else ProfiledCode
+            profiled = kind(made.bundle, externs=externs, hook=None if number is None else made.bundle.hooks[number])
             profiled.set_state(made.initial_state(tables))
             for table, entries in made.entries(tables).items():
                 profiled.set_entries(table, entries)

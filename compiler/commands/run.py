@@ -79,8 +79,8 @@ class Number(click.ParamType):
 @json_option
 def command(file: str, capture: str | None, events: str | None, target: str | None, out_linktype: int | None, tables_file: str | None, engine: str | None,
             compare: str | None, answers: Answers, hook: str | None, fcs: str, node_short: int | None, node_ext: int | None, node_pan: int | None, limit: int | None,
-            successor: str | None, at: int | None, out_net: str | None, brief: bool, trace: str | None, seed: int, insn_time: int | None, declared: bool, with_state: bool, verbose: bool, fuse: bool,
-            without: tuple[str, ...], level: Level, as_json: bool) -> int:
+            successor: str | None, at: int | None, out_net: str | None, brief: bool, trace: str | None, seed: int, insn_time: int | None,
+            declared: bool, with_state: bool, verbose: bool, fuse: bool, without: tuple[str, ...], level: Level, as_json: bool) -> int:
     """Run the frames of a capture through FILE, a source (.lpn) or a bundle (.lpnb); or events on a node.
 
     \b
@@ -117,7 +117,8 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
 
     With --events a node runs on a virtual clock: its hooks, timers and radio. Shown
     is what ran when, and what it did. Only the options for it, --out (the frames that
-    the radio sent; what net.send gave to the network stack is --out-net's), --declared, --tables, --state, --extern, --engine and --compare (engine, reference), --node-*
+    the radio sent; what net.send gave to the network stack is --out-net's), --declared,
+    --tables, --state, --extern, --engine and --compare (engine, reference), --node-*
     and --json may stand beside it; with --compare instructions take no time.
     """
     engines = names(engine, compare)

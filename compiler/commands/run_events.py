@@ -191,7 +191,8 @@ def loaded(given: Input, options: Options) -> Loaded:
     def settings(script: Script) -> dict:
         comparing = len(options.engines) > 1        # the reference counts no instructions
         insn_ns = 0 if comparing else INSN_NS if options.insn_ns is None else options.insn_ns
-        return {"radio": Radio(script.radio_on), "costs": Costs(insn_ns, declared=declared() if options.declared else {}), "seed": options.seed, "start": script.clock}
+        costs = Costs(insn_ns, declared=declared() if options.declared else {})
+        return {"radio": Radio(script.radio_on), "costs": costs, "seed": options.seed, "start": script.clock}
 
     def address(script: Script) -> dict[str, int]:
         return script.node | options.node
@@ -205,7 +206,8 @@ def loaded(given: Input, options: Options) -> Loaded:
         own = options.answers.of(bundle.externs)
         version = Version(lambda script: native_node(bundle, address(script), externs=own, **settings(script)),
                           lambda node: dispatch(node, NativeDispatch).swap(bundle, externs=own), lambda node: {})
-        return Loaded(bundle.protocol, budgets(bundle.energy), chains(bundle.hooks, lambda hook: bundle.module(hook.chain[0]).kind == Kind.TIMING), [version])
+        named = chains(bundle.hooks, lambda hook: bundle.module(hook.chain[0]).kind == Kind.TIMING)
+        return Loaded(bundle.protocol, budgets(bundle.energy), named, [version])
     if given.kind != "source":
         raise Failure(f"{shown(given.path)}: an {given.kind} alone cannot run: give the bundle (.lpnb) or the source (.lpn)")
     program = given.program(options.without)
@@ -226,7 +228,7 @@ def loaded(given: Input, options: Options) -> Loaded:
 
 
 def compiled(program: ast.Program, options: Options) -> tuple[Compiled | None, list[Budget]]:
-    """The program for engine "engine", None if another one runs; and its budgets, with what `lpnc build` proves of them: that needs its containers, whatever runs."""
+    """The program for engine "engine", None if another one runs; and its budgets, with what `lpnc build` proves of them, which needs its containers."""
     if program.promises:
         done = compiled_and_sealed(program, "lpn", options.fuse, options.level)
         holds = proved(done)
@@ -258,7 +260,7 @@ def something(hooks: Sequence, given: Input) -> None:
 
 @dataclass(frozen=True)
 class Interval:
-    """The time in which one version ran, microseconds; what it promised, the share that the radio was on, percent, and whether its chains sent anything."""
+    """The time in which one version ran, microseconds; what it promised, the share that the radio was on, percent; whether its chains sent anything."""
 
     start: int
     end: int
@@ -272,9 +274,10 @@ def intervals(node: Node, versions: list[Loaded]) -> list[Interval]:
     swaps = [record.time for record in node.records if isinstance(record, Replaced)]
 
     def by_chains(version: Loaded, start: int, end: int) -> bool:
-        causes = [node.records[record.cause] for record in node.records if isinstance(record, Sent) and record.cause is not None and start <= record.time < end]
-        return any(isinstance(cause, Ran) and cause.hook in version.chains for cause in causes)
-    return [Interval(start, end, each.promised, share(node, start, end), by_chains(each, start, end)) for start, end, each in zip([0, *swaps], [*swaps, node.time], versions)]
+        causes = [record.cause for record in node.records if isinstance(record, Sent) and start <= record.time < end]
+        return any(isinstance(ran := node.records[cause], Ran) and ran.hook in version.chains for cause in causes if cause is not None)
+    return [Interval(start, end, each.promised, share(node, start, end), by_chains(each, start, end))
+            for start, end, each in zip([0, *swaps], [*swaps, node.time], versions)]
 
 
 # ---------------------------------------------------------------- showing
@@ -286,7 +289,8 @@ def show(node: Node, script: Script, versions: list[Interval], ending: Ending | 
     if options.as_json:
         for record in records:
             put_json(plain(record))
-        put_json(summary_json(node, script, versions) | ({"left_out": left_out} if options.brief else {}) | (ending.json() if ending is not None else {}))
+        more = ({"left_out": left_out} if options.brief else {}) | (ending.json() if ending is not None else {})
+        put_json(summary_json(node, script, versions) | more)
         return
     table = Table([">time", "what", "verdict", "effects"])
     for record in records:
@@ -374,7 +378,8 @@ def summary_json(node: Node, script: Script, versions: list[Interval]) -> dict:
                          for each in versions for budget in each.promised],
             "hooks": [{"hook": s.name, "context": s.context, "within": s.within, **asdict(s.stats)} for s in node.summaries()],
             "replaced": [[{"hook": s.name, "context": s.context, "within": s.within, **asdict(s.stats)} for s in each] for each in node.retired],
-            "sent": dict(results_of(node)), "waiting": node.waiting, "net_sent": len(given_to_stack(node)), "drops": dict(node.dispatch.drops()), "busy": counts.busy, "ignored": counts.ignored, "skipped": script.skipped}
+            "sent": dict(results_of(node)), "waiting": node.waiting, "net_sent": len(given_to_stack(node)), "drops": dict(node.dispatch.drops()),
+            "busy": counts.busy, "ignored": counts.ignored, "skipped": script.skipped}
 
 
 def results_of(node: Node) -> Counter[str]:
@@ -406,7 +411,8 @@ Packets = list[tuple[int, bytes]]               # time, octets
 
 def sent(node: Node) -> Packets:
     """The frames that the radio sent."""
-    return [(record.time, record.frame) for record in node.sorted_records() if isinstance(record, Sent) and record.result != "BUSY" and record.end <= node.time]
+    return [(record.time, record.frame) for record in node.sorted_records()
+            if isinstance(record, Sent) and record.result != "BUSY" and record.end <= node.time]
 
 
 def given_to_stack(node: Node) -> Packets:

@@ -24,7 +24,8 @@ class Ending:
 
     def others(self) -> dict[str, list[tuple[str, int, int]]]:
         """What the other engines have instead: (name, the first one's number, theirs)."""
-        return {engine: list(differing(self.program, self.cells[self.first], cells)) for engine, cells in self.cells.items() if engine != self.first}
+        return {engine: list(differing(self.program, self.cells[self.first], cells))
+                for engine, cells in self.cells.items() if engine != self.first}
 
     @property
     def agreed(self) -> bool:
