@@ -178,6 +178,19 @@ def test_hooks_listen_at_gnrcs_layers_and_send_through_it(lpn: Path, gnrc: Path,
         assert b.buffer_is_empty()
 
 
+def test_gnrc_gets_what_a_chain_leaves_of_a_frame_whoever_looks_at_it_afterwards(lpn: Path, tmp_path: Path) -> None:
+    """The chain cuts a trailer; a handler of the same event, which leaves the frame as it came, runs behind it."""
+    with network([lpn, None], line(2)) as (node, air):
+        frame = compressed(air, 1, b"datagram")
+        assert len(frame) == 38
+        node.run(pack("tests/riot/trailer.lpn", tmp_path))
+        node.ask("lpn listen 9000")
+        for sent in (frame, frame + b"tail"):
+            air.send(sent)
+            assert re.findall(r"got (\d+) bytes: (\w+)", node.read(0.8)) == [("8", "datagram")]
+        assert node.stats()["hook 2 radio.rx_done"]["runs"] == 2
+
+
 # ------------------------------------------------------------ forwarding
 
 ROUTES = {"address": "2001:db8:9::9",

@@ -64,8 +64,8 @@ void lpn_radio_outcome(const lpn_outcome *outcome)
         _rx.ours = true;
         return;
     }
-    if (!result->rebuilt && (result->size == _rx.size)) {
-        return;
+    if (!result->rebuilt && (result->size == outcome->event->size)) {
+        return;                     /* as it came to this run: another one may have left less of it */
     }
     const lpn_frame *packet = &outcome->packet;
     if (packet->head_size + packet->tail_size > FRAME_MAX) {
