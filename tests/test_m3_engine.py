@@ -8,7 +8,10 @@ import test_externs as externs
 from cli import RECORDING as CAPTURE, UDP, lpnc
 from test_engine_chain import *  # noqa: F403
 
+from lpn.compiler.asm import assemble
+from lpn.compiler.bundle import Bundle, Hook
 from lpn.compiler.fuzz import differential
+from lpn.compiler.image import Image, Kind
 from lpn.runtime.engines import EngineUnavailable, get_engine
 
 try:
@@ -97,3 +100,35 @@ def test_functions_of_the_node(engine, fuse):
 def test_functions_of_the_node_that_fail(engine):
     externs.test_unknown_functions_are_refused_by_name(engine)
     externs.test_an_exception_comes_back(engine)
+
+
+CALLS = """
+*(u64 *)(r10 - 8) = 7
+call f
+r1 = *(u64 *)(r10 - 8)
+r2 = r0
+call 3
+w0 = 0
+exit
+f:
+*(u64 *)(r10 - 8) = 9
+r0 = *(u64 *)(r10 - 8)
+exit
+"""
+
+
+@pytest.mark.parametrize("room", [None, 0, 64])
+def test_what_has_no_room_for_its_code_is_interpreted_as_before(room):
+    """Its image says how much stack all its functions use together, the interpreter gives each what it uses itself."""
+    from lpn.runtime.m3.core import CODE
+    from lpn.runtime.m3.engine import M3Program
+    sizes = {"record_hash": 1, "record_size": 8, "state_hash": 2, "state_size": 8}
+    image = Image("p", Kind.PROCESSOR, assemble(CALLS), stack_used=16, **sizes)
+    program = M3Program(Bundle("p", 1, (image,), (Hook("radio.rx_done", ("p",)),), **sizes), 1000)
+    host = program.host
+    host.core.call("lpn_host_vouch", host.handle, 0)
+    if room is not None:
+        code_map = host.put("image", bytes(2 * len(image.text) // 8 + 2))
+        error = host.core.call("lpn_host_translate", host.handle, 0, CODE, room, code_map, host.room("c"))
+        assert host.error_name(error) == "not enough memory given"
+    assert program.run(b"abc").traces == ((7, 9),)

@@ -105,6 +105,7 @@ void lpn_native_begin(lpn_native_frame *frame, const lpn_env *env, const lpn_vie
 int lpn_container_translate(lpn_container *container, uint16_t *code, uint32_t size, uint16_t *map, uint32_t *used)
 {
     lpn_program *program = &container->program;
+    const uint16_t seen = program->func[0].frame;
     if (!program->certified) {
         *used = 0;
         return LPN_E_UNCERTIFIED;
@@ -118,6 +119,8 @@ int lpn_container_translate(lpn_container *container, uint16_t *code, uint32_t s
     int error = lpn_thumb2_translate(&job, used);
     if (error == LPN_OK) {      /* the lowest bit says: Thumb */
         container->native = (lpn_native_code *)((uintptr_t)code | 1);
+    } else {                    /* it will be interpreted: the functions that it calls have their stack right below what it uses itself */
+        program->func[0].frame = seen;
     }
     return error;
 }
