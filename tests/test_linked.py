@@ -12,6 +12,9 @@ from programs import ROOT, example
 from lpn.compiler.build import compile_program
 from lpn.compiler.bundle import BundleError, Extern
 from lpn.lang import tables
+from lpn.lang.check import check
+from lpn.lang.loader import load
+from lpn.lang.source import Source
 from lpn.runtime.engine.build import HERE, SOURCES, cache_dir, compile_to, compiler, digest
 from lpn.runtime.linked import linked, needs
 from lpn.runtime.pack import pack
@@ -90,3 +93,18 @@ def test_one_set_begins_ends_and_begins_anew(one, tmp_path):
     assert built.returncode == 0, built.stderr
     done = subprocess.run([str(binary)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_a_migration_is_not_translated(engine, tmp_path):
+    """It runs once, in the interpreter, which on a core without 64-bit registers goes by a plan: code has none."""
+    made = compile_program(check(load(Source("x.lpn", """
+        processor P() { persistent register<bit<32>> n; migrate version 1 { n = 7; } apply { n = n + 1; } }
+        protocol X version 2 { on radio.rx_done : P; }"""))), "lpn", False, 2)
+    assert [m.kind.name for m in made.bundle.modules] == ["PROCESSOR", "MIGRATION"]
+    packed, binary = tmp_path / "set.lpnn", tmp_path / "translated"
+    packed.write_bytes(pack(made.bundle))
+    built = subprocess.run([compiler(), *FLAGS, str(Path(__file__).parent / "translated.c"), *engine, "-o", str(binary)],
+                           capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    done = subprocess.run([str(binary), str(packed)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "P\n")

@@ -32,13 +32,19 @@ static APART int no_memory(const builder *b)
     return fail(b->fault, "memory", (uint32_t)b->used, LPN_E_MEMORY);
 }
 
+/* A migration runs once, and is interpreted. */
+static bool migrates(const lpn_container *container)
+{
+    return container->image[LPN_IMAGE_KIND] == LPN_MIGRATION;
+}
+
 /* Code of a container that is trusted, behind that of those before. Without room for it the container is interpreted. */
 static void translate(builder *b, lpn_container *container)
 {
     const lpn_pack_wish *wish = b->wish;
     const uint32_t map = 2 * (container->program.count + 1), left = wish->code_size - b->packed->code_used;
     uint32_t used;
-    if (wish->translate == NULL || !container->program.certified || left < map) {
+    if (wish->translate == NULL || !container->program.certified || migrates(container) || left < map) {
         return;
     }
     uint16_t *const code = wish->code + b->packed->code_used / 2;
@@ -95,7 +101,7 @@ static int build_modules(builder *b)
             translate(b, &b->container[i]);
         }
         if (error == LPN_OK) {
-            if ((LPN_CODE_ONLY && b->container[i].native == NULL) || (LPN_CLEAN32_ONLY && !b->container[i].program.clean32)
+            if ((LPN_CODE_ONLY && b->container[i].native == NULL && !migrates(&b->container[i])) || (LPN_CLEAN32_ONLY && !b->container[i].program.clean32)
                 || (LPN_CLEAN32_ONLY && LPN_CERTIFIED_ONLY && !b->container[i].program.certified)) {
                 error = LPN_E_LEFT_OUT;
             }
@@ -164,7 +170,7 @@ static int build_migrations(builder *b)
     for (uint32_t i = 0; i < b->pack->migrations; i++) {
         const uint8_t *head = lpn_pack_take(&c, MIGRATION);
         const uint16_t size = lpn_get16(head + 4), rows = lpn_get16(head + 6);
-        if (head[8] >= b->pack->modules || b->container[head[8]].image[LPN_IMAGE_KIND] != LPN_MIGRATION) {
+        if (head[8] >= b->pack->modules || !migrates(&b->container[head[8]])) {
             return fail(b->fault, "migration", i, LPN_E_CHAIN);
         }
         uint8_t *memory = get(b, size);
