@@ -223,9 +223,9 @@ class Members(Base):
         type_ = self.expr(e)
         if type_ is None:
             return False
-        if not isinstance(type_, (Bits, Integer)) or isinstance(type_, Bits) and type_.signed:
-            hint = f"cast it, ({self.representation(type_)}) ..." if isinstance(type_, EnumType) else ""
-            self.error(f"an index is bit<N>, and this is {described(type_)}", e, hint)
+        bits = self.representation(type_) if isinstance(type_, EnumType) else type_
+        if not isinstance(bits, (Bits, Integer)) or isinstance(bits, Bits) and bits.signed:
+            self.error(f"an index is bit<N>, and this is {described(type_)}", e)
             return False
         if e.const is not None and e.const < 0:
             self.error("an index is not negative", e)
@@ -303,6 +303,8 @@ class Members(Base):
             if isinstance(self.function, ast.Action) and decl in self.function.params and decl.direction == "":
                 return (f"parameter '{decl.name}' of an action is given by the table and cannot be assigned",
                         "copy it to a variable")
+            if isinstance(self.module, ast.Deparser) and isinstance(decl.type, StructType):
+                return ("a deparser changes no headers", "assign it in a processor before it in the chain")
             word = "inout" if isinstance(decl.type, (StructType, HeaderType, Meta)) else "inout, or copy it to a variable"
             return (f"'{decl.name}' is an in parameter and cannot be assigned", f"declare it {word}")
         if isinstance(decl, ast.VarDecl):

@@ -1,7 +1,7 @@
 """What is declared and never used: warnings, of the file that has the protocol, since what others declare is there for whoever imports it.
 
-A name counts as used wherever it is written once more, be it of something else: what is told is surely true. A variable is used where it is read. What
-begins with `_` is meant to be there.
+A name counts as used wherever it is written once more, but as what belongs to one module, action or struct: what is told is surely true. A variable is used
+where it is read. What begins with `_` is meant to be there.
 """
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ NO_NAMES = re.compile(r'//[^\n]*|/\*.*?\*/|\w*"[^"\n]*"', re.S)
 NAME = re.compile(r"[A-Za-z_]\w*")
 NAMED = (ast.Const, ast.ConstDecl, ast.Typedef, ast.Enum, ast.Struct, ast.Header, ast.Codec, ast.Function, ast.Extern, ast.Register, ast.Counter, ast.Meter,
          ast.BufferDecl, ast.Action, ast.Table, ast.ValueSet, ast.ErrorMember)
+INSIDE = (ast.VarDecl, ast.Param, ast.StructField, ast.Field)       # what may have the name of something else
 
 
 def unused(program: ast.Program, diagnostics: Diagnostics) -> None:
@@ -27,13 +28,24 @@ def unused(program: ast.Program, diagnostics: Diagnostics) -> None:
     text = program.span.source.text
     written = Counter(NAME.findall(NO_NAMES.sub(" ", text)))
     nodes = list(walk(program.main))
+    others = Counter(name for name, _ in set(named_inside(nodes)))
+    referred = {id(node.decl) for node in nodes if isinstance(node, (ast.Name, ast.Member))}
     lists = {id(node.table) for node in nodes if isinstance(node, ast.ValueSet)}      # a value set has a table of its name
     for node in nodes:
-        if isinstance(node, NAMED) and written[node.name] == 1 and not node.name.startswith("_") and not kept(node) and id(node) not in lists:
+        once = isinstance(node, NAMED) and id(node) not in referred and written[node.name] - others[node.name] == 1
+        if once and not node.name.startswith("_") and not kept(node) and id(node) not in lists:
             diagnostics.warning(f"{kind_of(node)} '{node.name}' is never used", node.span, "remove it", unused=True)
     headers(program, diagnostics)
     variables(nodes, diagnostics)
     imports(program, set(written), diagnostics)
+
+
+def named_inside(nodes: list[ast.Node]) -> Iterator[tuple[str, tuple]]:
+    """Names, with their places, of what is declared inside of something, and where it is named. One of which nothing is known yet is no such name."""
+    for node in nodes:
+        declared = isinstance(node, (*INSIDE, ast.For))
+        if declared or isinstance(node, (ast.Name, ast.Member)) and isinstance(node.decl, INSIDE) and node.decl.name == node.name:
+            yield node.name, (declared, node.span.line, node.span.column)
 
 
 def kept(decl: ast.Node) -> bool:
