@@ -459,3 +459,32 @@ def test_demo(capsys):
     text = capsys.readouterr().out
     for words in ("Rx ", "chain without Checksum", "fused", "TRANSMIT", "BadChecksum", "277 frames", "lpnc run", "112 DELIVER instead of 108"):
         assert words in text
+
+
+# ---------------------------------------------------------------- what is not sent
+
+REFLECTS = """header H { bit<8> a; }
+struct headers { H h; }
+parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
+processor P(inout headers h, inout meta m) { apply { h.h.a = 3; m.verdict = TRANSMIT; } }
+protocol X version 1 { on radio.rx_done : Rx -> P; }
+"""
+
+
+def test_a_chain_without_a_deparser_sends_nothing_on_a_node(tmp_path):
+    """The kernel sends the packet as it came: of a program for it, and by check, which knows of no target, nothing is said."""
+    file, capture = tmp_path / "x.lpn", tmp_path / "x.pcap"
+    file.write_text(REFLECTS)
+    make_capture(capture, FRAMES)
+    told = "4:65: warning: a node sends nothing here: the chain of radio.rx_done has no deparser"
+    ran = lpnc("run", file, "--in", capture)
+    assert told in ran.stderr and "help: put one behind it: Rx -> P -> Tx" in ran.stderr
+    assert f"not sent: {len(FRAMES)} TRANSMIT, without a deparser there is no packet" in ran.stdout
+    for target, warned in (("lpn", True), ("femto", True), ("xdp", False)):
+        built = lpnc("build", file, "--target", target, "-o", tmp_path / target)
+        assert built.exit_code == 0 and (told in built.stderr) == warned, target
+    assert lpnc("check", file).stderr == ""
+    sends = REFLECTS.replace("protocol", "deparser Tx(packet pkt, in headers h) { pkt.emit(h.h); }\nprotocol").replace("-> P;", "-> P -> Tx;")
+    file.write_text(sends)
+    ran = lpnc("run", file, "--in", capture)
+    assert ran.stderr == "" and "not sent" not in ran.stdout

@@ -61,7 +61,7 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
         raise click.UsageError("-o - leaves no room for --json on standard output")
     given = read_source(file)
     program = given.program(without)
-    warnings(program)
+    warnings(program, target != "xdp")
     done = compiled_and_sealed(program, target, fuse, level)
     result, units, found = done.compiled, done.units, done.found
     judgements = [(c, report) for c, (_, report, _) in zip(result.containers, found)]

@@ -126,12 +126,14 @@ class Totals:
     insns: list[int] = field(default_factory=list)  # of the frames that reached the program, where counted
     cycles: list[tuple[int, int]] = field(default_factory=list)  # without and with wait states
     completed: Counter[str] = field(default_factory=Counter)    # verdicts on what buffers completed
+    unsent: int = 0                             # TRANSMIT, and no deparser made a packet
     differing: int = 0
 
     def add(self, outcome: Outcome) -> None:
         result = outcome.result
         self.frames += 1
         self.completed.update(one.verdict for one in result.completed)
+        self.unsent += sum(one.verdict == "TRANSMIT" and one.out is None for one in (result, *result.completed))
         self.verdicts[result.verdict] += 1
         if result.reason:
             self.reasons[result.reason] += 1
@@ -144,6 +146,8 @@ class Totals:
     def lines(self) -> list[str]:
         """Verdicts, reasons by count, instructions."""
         out = [f"{count(self.frames, 'frame')}: {amounts(self.verdicts) or 'none'}"]
+        if self.unsent:
+            out.append(f"not sent: {self.unsent:,} TRANSMIT, without a deparser there is no packet (target xdp: as it came)")
         if self.reasons:
             out.append(f"dropped: {amounts(self.reasons)}")
         if self.completed:

@@ -15,6 +15,7 @@ from click.core import ParameterSource
 
 from lpn.lang import ast
 from lpn.lang.check import check, check_chains
+from lpn.lang.check.unsent import unsent
 from lpn.lang.files import octets, too_long, whole
 from lpn.lang.limits import MAX_BINARY, MAX_TEXT
 from lpn.lang.loader import decode, load, refuse_others
@@ -153,10 +154,11 @@ def leave_out(program: ast.Program, without: Iterable[str]) -> None:
         check_chains(program)
 
 
-def warnings(program: ast.Program) -> None:
-    """Shows what the checker warned about."""
-    if program.warnings:
-        show_diagnostics(program.warnings)
+def warnings(program: ast.Program, for_node: bool = True) -> None:
+    """Shows what the checker warned about; `for_node`: and what a node would not send."""
+    told = program.warnings + (unsent(program) if for_node else [])
+    if told:
+        show_diagnostics(told)
 
 
 def show_diagnostics(items: list[Diagnostic], err: bool = True) -> None:

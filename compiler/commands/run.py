@@ -187,7 +187,7 @@ def prepared(file: str, engines: list[str], tables_file: str | None, hook: str |
     if given.kind != "source":
         return None, None, None, bundle_runners(given, engines, hook, answers)
     program = given.program(without)
-    warnings(program)
+    warnings(program, engines != ["kernel"])
     number = chosen(file, hook, program)
     tables = control.load(tables_file, program) if tables_file else None
     externs = answers.of(manifest(program))
