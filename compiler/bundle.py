@@ -101,8 +101,12 @@ class Bundle:
     @classmethod
     def from_bytes(cls, raw: bytes) -> Bundle:
         """Read a bundle; BundleError names the first field that is wrong."""
+        if not raw:
+            raise BundleError("bundle", "the file is empty")
         try:
             item = cbor.loads(raw, MAX_BUNDLE)
+        except cbor.Short as e:
+            raise BundleError("bundle", f"it is cut off, build it again: {e}") from None
         except cbor.CborError as e:
             raise BundleError("bundle", str(e)) from None
         return _read_bundle(item)
@@ -158,7 +162,7 @@ def _read_bundle(item: Any) -> Bundle:
                 "buffers", "energy", "externs", "hooks", "crc32")
     crc = top["crc32"].int(0, 2**32 - 1)
     if zlib.crc32(cbor.dumps({k: v for k, v in item.items() if k != "crc32"})) != crc:
-        raise BundleError("crc32", "checksum mismatch")
+        raise BundleError("crc32", "the checksum is another one: the bundle is damaged, build it again")
     record = top["record"].map("size", "hash")
     state = top["state"].map("size", "hash", "layout", "kept")
     reasons = [x.text() for x in top["reasons"].list(0xff00)]

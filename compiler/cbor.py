@@ -19,6 +19,10 @@ class CborError(ValueError):
     """Not the CBOR subset above; the message says what stands at which byte."""
 
 
+class Short(CborError):
+    """The octets end before the item does."""
+
+
 def loads(raw: bytes, limit: int) -> Any:
     """Decode one item that fills `raw`, at most `limit` bytes."""
     if len(raw) > limit:
@@ -46,7 +50,7 @@ def _check(raw: bytes) -> None:
         if items > MAX_ITEMS:
             raise CborError(f"more than {MAX_ITEMS} items")
         if at >= len(raw):
-            raise CborError(f"ends at byte {at} where an item is expected")
+            raise Short(f"ends at byte {at} where an item is expected")
         major, info = raw[at] >> 5, raw[at] & 31
         at += 1
         if info < 24:
@@ -54,7 +58,7 @@ def _check(raw: bytes) -> None:
         elif info < 28:
             width = 1 << (info - 24)
             if len(raw) - at < width:
-                raise CborError(f"ends inside the item at byte {start}")
+                raise Short(f"ends inside the item at byte {start}")
             value = int.from_bytes(raw[at:at + width], "big")
             at += width
         else:
@@ -64,7 +68,7 @@ def _check(raw: bytes) -> None:
             raise CborError(f"a map key that is not text at byte {start}")
         if major in (2, 3):
             if value > len(raw) - at:
-                raise CborError(f"a string of {value} bytes at byte {start}, {len(raw) - at} are left")
+                raise Short(f"a string of {value} bytes at byte {start}, {len(raw) - at} are left")
             if is_key:
                 key = raw[at:at + value]
                 if key in keys[-1]:
@@ -80,7 +84,7 @@ def _check(raw: bytes) -> None:
             open_items[-1][2] ^= 1
         if major in (4, 5):
             if value > len(raw) - at:       # each element has at least one byte
-                raise CborError(f"{value} elements at byte {start}, {len(raw) - at} bytes are left")
+                raise Short(f"{value} elements at byte {start}, {len(raw) - at} bytes are left")
             if len(open_items) >= MAX_DEPTH:
                 raise CborError(f"nested deeper than {MAX_DEPTH} at byte {start}")
             open_items.append([value * (2 if major == 5 else 1), int(major == 5), 1])

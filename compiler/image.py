@@ -156,7 +156,7 @@ class Image:
             raise ImageError("length mismatch",
                              f"header and sections make {HEADER_SIZE + sum(padded)} bytes, not {total}")
         if zlib.crc32(raw[16:], zlib.crc32(bytes(4), zlib.crc32(raw[:12]))) != crc:
-            raise ImageError("checksum mismatch", f"the header says {crc:08x}")
+            raise ImageError("checksum mismatch", f"the header says {crc:08x}: the image is damaged")
         if not 1 <= kind <= max(Kind):
             raise ImageError("bad kind", f"kind {kind}")
         if profile != Profile.LPN:

@@ -392,11 +392,19 @@ def test_what_a_processor_made_sure_of_is_missed_without_it(tmp_path, frames):
     assert result.exit_code == 1 and "x.lpn:5:83: error: 'h.k' is not valid here" in result.stderr
 
 
+def test_a_bundle_that_is_no_longer_whole(tmp_path, frames):
+    path = tmp_path / "x.lpnb"
+    for octets, told in ((b"", "bundle: the file is empty"), (BUNDLE[:-40], "bundle: it is cut off, build it again"),
+                         (BUNDLE.replace(b"Guard", b"Gaurd"), "crc32: the checksum is another one: the bundle is damaged, build it again")):
+        path.write_bytes(octets)
+        assert told in refusal("run", path, "--in", frames)
+
+
 def test_what_a_bundle_cannot_do(tmp_path, frames):
     path = tmp_path / "x.lpnb"
     path.write_bytes(BUNDLE)
     assert "cannot run in engine reference: give the program's source" in refusal("run", path, "--in", frames, "--engine", "reference")
-    assert "need the program's source" in refusal("run", path, "--in", frames, "--without", "Guard")
+    assert "--without needs the program's source" in refusal("run", path, "--in", frames, "--without", "Guard")
     assert "the program's source is needed" in refusal("build", path)
     (tmp_path / "x.lpnc").write_bytes(IMAGE)
     assert "an image alone cannot run" in refusal("run", tmp_path / "x.lpnc", "--in", frames)
@@ -405,8 +413,10 @@ def test_what_a_bundle_cannot_do(tmp_path, frames):
 # ---------------------------------------------------------------- outputs
 
 @pytest.mark.parametrize("args,why", [
-    (["verify", "{}.lpnb", "-O", "s"], "--fuse, --without and -O need the program's source"), (["disasm", "{}.lpnb", "-O0"], "-O need the program's source"),
-    (["pack", "{}.lpnb", "-O", "s"], "--tables, --fuse, --without and -O need the program's source"), (["run", "{}.lpnb", "--in", RECORDING, "-Os"], "and -O need"),
+    (["verify", "{}.lpnb", "-O", "s"], ".lpnb: -O needs the program's source"), (["disasm", "{}.lpnb", "-O0"], ".lpnb: -O needs the program's source"),
+    (["pack", "{}.lpnb", "-O", "s"], ".lpnb: -O needs the program's source"), (["run", "{}.lpnb", "--in", RECORDING, "-Os"], ".lpnb: -O needs"),
+    (["run", "{}.lpnb", "--in", RECORDING, "--tables", "x.json"], ".lpnb: --tables needs the program's source"),
+    (["run", "{}.lpnb", "--in", RECORDING, "--state", "-v"], ".lpnb: --state and --verbose need the program's source"),
     (["verify", "{}.lpn", "--record-size", "3"], "--record-size would say what this source says itself"),
     (["verify", "{}.lpnb", "--state-size", "3", "--data-size", "1"], "--state-size and --data-size would say what this bundle says itself"),
     (["verify", "--raw", "95", "--fuse"], "need a program's source, and --raw is bytecode"), (["verify", "--raw", "95", "-O1"], "--raw is bytecode"),

@@ -148,8 +148,9 @@ def test_refused_by_path(path, value, where, what):
 
 
 NOT_CBOR = {
-    "nothing": (b"", "ends at byte 0"),
-    "cut": (RAW[:-1], "an item is expected"),
+    "nothing": (b"", "the file is empty"),
+    "cut": (RAW[:-1], "it is cut off, build it again: ends at byte"),
+    "cut in a string": (RAW[:len(RAW) // 2], "it is cut off, build it again: a string of"),
     "more behind": (RAW + b"\0", "1 bytes follow"),
     "nested arrays": (b"\x81" * 1_000_000, "nested deeper than 12"),
     "nested tags": (b"\xc1" * 1_000_000 + b"\0", "a tag at byte 0"),

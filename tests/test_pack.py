@@ -191,7 +191,7 @@ def test_the_command_packs_sources_and_bundles_and_writes_shell_lines(tmp_path):
 
 
 @pytest.mark.parametrize("arguments,said", [
-    (["{bundle}", "--tables", "x.json"], "need the program's source"), (["{image}"], "alone is no program")])
+    (["{bundle}", "--tables", "x.json"], "--tables needs the program's source"), (["{image}"], "alone is no program")])
 def test_the_command_says_what_it_needs(tmp_path, arguments, said):
     assert lpnc("build", DUTY, "--emit", "image,bundle", "-o", str(tmp_path)).exit_code == 0
     names = {"bundle": str(tmp_path / "duty.lpnb"), "image": str(tmp_path / "Rx.lpnc")}

@@ -215,9 +215,8 @@ def asked(*options: str) -> list[str]:
 
 def need_source(path: str, *more: str) -> None:
     """What is compiled is not compiled again. Raises Failure where options of the compiler, or `more`, are on the command line."""
-    options = [*more, "--fuse", "--without"]
-    if asked(*options, "-O"):
-        raise Failure(f"{shown(path)}: {', '.join(options)} and -O need the program's source (.lpn)")
+    if given := asked(*more, "--fuse", "--without", "-O"):
+        raise Failure(f"{shown(path)}: {' and '.join(given)} need{'s' if len(given) == 1 else ''} the program's source (.lpn)")
 
 
 def listed(choices: Iterable[str]) -> Callable[[click.Context, click.Parameter, Any], tuple[str, ...]]:
