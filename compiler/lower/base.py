@@ -21,6 +21,7 @@ from .buffers import Buffers
 from .codec import Codecs
 from .conditions import Conditions
 from .const_entries import ConstEntries
+from .copies import Copies
 from .cursor import Cursor, Refused
 from .deparser import Deparsers
 from .expr import Expressions
@@ -63,7 +64,7 @@ REGIONS = ("packet", "state", "out")            # that are told apart for LLVM
 
 class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Requirements, Cursor, Extracts, Processors, ConstEntries, Deparsers, Codecs, Followings, SaidTogether, SharedCalls,
                NumberedRows, TriedInTurn, Halves, TwinGroups, WrittenTwins, SearchedTwins, AskedOnce, MadeStructs, LeftOut, Searches, LyingSums, Sums, Conditions,
-               Expressions, Statements, InTurn, Runs, LyingBehind):
+               Expressions, Statements, InTurn, Runs, Copies, LyingBehind):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
 
     `record_in_memory`: the header record is the region the context points to; otherwise (fused) it lives in variables."""

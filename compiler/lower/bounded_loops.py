@@ -13,7 +13,7 @@ from .pieces import Pieces
 class BoundedLoops(Pieces):
     """Mixed into `BoundedLowering`."""
 
-    def copy(self, source: ir.Value, octets: ir.Value, most: int) -> None:
+    def copy(self, source: ir.Value, octets: ir.Value, most: int, behind: int | None = None) -> None:
         """Octet by octet is too long a way for the verifier: sixteen at once first, then the rest; nothing beyond either end. Where from,
         how far and how much come from memory at each turn: all ways out of the loop are one path then."""
         b = self.b

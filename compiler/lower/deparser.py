@@ -1,6 +1,8 @@
 """Deparsers: valid headers are written to the output buffer, the payload follows where it lies and is never copied."""
 from __future__ import annotations
 
+from math import inf
+
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import I32, PTR, Val, i32, is_const
@@ -15,20 +17,20 @@ from .conditions import operands
 from .following import has_following
 from .guess import deparser_guesses
 from .instance import Instance
+from .lying_behind import longest_of
 from .places import Place, variable
 from .search import mentions
 from .shapes import Shape
 
-COPY_STEP = 4
-
 
 class Deparsers:
     """Mixed into `Lowering`. `at_slot`: octets written so far, or, if the deparser `walks`, the place behind them; `at_most`: what is known
-    of it while lowering; `full`: where a packet is dropped whose copy does not fit, if there is one."""
+    of it while lowering; `in_all`: more is never emitted; `full`: where a packet is dropped whose copy does not fit, if there is one."""
 
     walks = False
     said_octets: ir.Value | None = None             # where a row says what it wrote, instead of moving on
     full: ir.Block | None = None
+    in_all: float = inf
 
     def deparser(self, d: ast.Deparser, done) -> None:
         def lower() -> None:
@@ -95,6 +97,7 @@ class Deparsers:
     def deparse(self, d: ast.Deparser, statements: int | None = None) -> None:
         """Writes what the deparser's statements, or its first ones, emit to the output buffer, which `out_pointer` is the begin of."""
         self.walks, self.at_most, self.full = self.target.window > 0 and self.fits(d), 0, None
+        self.in_all = longest_of(self.record, d)
         self.at_slot = self.alloca(PTR if self.walks else I32, "out.at")
         self.b.store(self.out if self.walks else i32(0), self.at_slot)
         self.bind_packet_params(d.params)
@@ -130,7 +133,19 @@ class Deparsers:
         if self.at_most + octets <= OUT_SIZE:
             return
         assert not self.walks                   # see `fits`
-        limit = OUT_SIZE - octets
+        self.test_room(self.in_all - octets if octets <= self.in_all <= OUT_SIZE else OUT_SIZE - octets)
+
+    def has_room_for(self, octets: int, more: int) -> bool:
+        """Whether the buffer surely holds `more`, where so many octets are emitted at most; what a verifier must know of that is tested."""
+        if self.at_most + more <= OUT_SIZE:
+            return True
+        if octets > self.in_all or self.in_all - octets + more > OUT_SIZE:
+            return False
+        self.test_room(self.in_all - octets)
+        return True
+
+    def test_room(self, limit: int) -> None:
+        """No more than so many octets are written."""
         at = self.written()
         if any(inst.layout.min_octets > WINDOW for inst in self.record.instances):
             # Many numbers are written after one test then, and LLVM may compare what the offset was made from.
@@ -234,7 +249,7 @@ class Deparsers:
         """Units as they are stored, derived fields computed. A unit that may be absent is written all the same and then
         not counted: the next one overwrites it."""
         if inst.lies_whole:
-            self.copy(*inst.whole(), inst.layout.max_octets)
+            self.copy(*inst.whole(), inst.layout.max_octets, 0)
             return
         run: list[Unit] = []
         for u in inst.layout.units:
@@ -286,61 +301,7 @@ class Deparsers:
     def emit_varbit(self, inst: Instance, u: Unit) -> None:
         source, octets = inst.varbit(u)
         octets = inst.if_present(u, lambda: octets, lambda: i32(0))
-        self.copy(source, octets, u.max_octets)
-
-    def copy(self, source: ir.Value, octets: ir.Value, most: int) -> None:
-        """Copies from the packet, four octets a turn; the last turn may read into the window and write beyond, which what
-        follows overwrites. Where the buffer has no room for that, the rest goes octet by octet."""
-        b, limit = self.b, OUT_SIZE - COPY_STEP
-        if not is_const(octets):                # opaque: what LLVM knows of it, a verifier may not
-            octets = self.opaque(octets)
-        start = self.written()
-        done_slot = self.alloca(I32, "copied")
-        b.store(i32(0), done_slot)
-        head, body, out = (b.append_basic_block(f"copy.{n}") for n in ("head", "body", "done"))
-        b.branch(head)
-        b.position_at_end(head)
-        i = b.load(done_slot, typ=I32)
-        b.cbranch(b.icmp_unsigned("<", i, octets), body, out)
-        b.position_at_end(body)
-        p = self.at(source, i)
-        self.reject_unless(b.icmp_unsigned("<=", p, self.end), "RecordMismatch")
-        to = b.add(start, i)
-        word, rest = b.append_basic_block("copy.word"), b.append_basic_block("copy.rest")
-        self.likely(b.cbranch(b.icmp_unsigned("<=", to, i32(limit)), word, rest))
-        b.position_at_end(rest)
-        self.copy_rest(p, to, b.sub(octets, i), out)
-        b.position_at_end(word)
-        self.store(self.at(self.out, to), 0, self.load(p, 0, 32, True), True)
-        b.store(b.add(i, i32(COPY_STEP)), done_slot)
-        nxt = b.load(done_slot, typ=I32)
-        # One turn more where there may be more octets than the buffer has: what begins with it has filled it, and is refused then.
-        b.cbranch(b.icmp_unsigned("<", nxt, i32(OUT_SIZE if most <= OUT_SIZE else OUT_SIZE + COPY_STEP)), head, out)
-        b.position_at_end(out)
-        # opaque, or LLVM tests instead what the number was made from, and no verifier knows what that says of it
-        b.store(self.opaque(b.add(start, octets)), self.at_slot)
-        self.at_most = OUT_SIZE                 # tested anew at the next write
-
-    def copy_rest(self, source: ir.Value, to: ir.Value, octets: ir.Value, done: ir.Block) -> None:
-        """The last octets of a full buffer: fewer than four, or they do not fit. No loop: where `to` is a multiple of four not one octet fits, which
-        a verifier may know, and a checker of certificates asks for all turns of a loop that it sees."""
-        b = self.b
-        if self.full is None:
-            here, self.full = b.block, b.append_basic_block("copy.full")
-            b.position_at_end(self.full)
-            self.return_drop(i32(self.reason("PacketTooLong")))
-            b.position_at_end(here)
-        to = self.opaque(to)
-        target = self.at(self.out, to)
-        full = self.full
-        for k in range(COPY_STEP - 1):
-            octet, more = b.append_basic_block("copy.octet"), b.append_basic_block("copy.more")
-            b.cbranch(b.icmp_unsigned("<", to, i32(OUT_SIZE - k)), octet, full)
-            b.position_at_end(octet)
-            self._store(target, k, 1, self._load(source, k, 1))
-            b.cbranch(b.icmp_unsigned("<=", octets, i32(k + 1)), done, more)
-            b.position_at_end(more)
-        b.branch(full)
+        self.copy(source, octets, u.max_octets, u.offset if inst.inst.in_packet else None)
 
     # ---------------------------------------------------------------- compress
 

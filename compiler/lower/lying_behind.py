@@ -5,6 +5,8 @@ Nobody makes or resizes one of them, or computes something of it; the first may 
 """
 from __future__ import annotations
 
+from math import inf
+
 from lpn.compiler.bits import PKT
 from lpn.compiler.layout import RecordLayout
 from lpn.compiler.target import CTX_PAYLOAD, OUT_SIZE
@@ -21,7 +23,9 @@ from .moves import in_order, on_all_ways
 
 def lying_behind(program: ast.Program, record: RecordLayout, derived: Derived, chain: list[ast.Module]) -> list[ast.StructField]:
     """Such headers of a chain, in their order."""
-    if not chain or not isinstance(chain[0], ast.Parser) or not isinstance(chain[-1], ast.Deparser) or not has_room(record, chain[-1]):
+    if not chain or not isinstance(chain[0], ast.Parser) or not isinstance(chain[-1], ast.Deparser):
+        return []
+    if longest_of(record, chain[-1]) > OUT_SIZE:           # more is refused, whether or not it is written
         return []
     statements, found = chain[-1].body.statements, []
     for s in reversed(statements):
@@ -36,12 +40,12 @@ def lying_behind(program: ast.Program, record: RecordLayout, derived: Derived, c
     return found
 
 
-def has_room(record: RecordLayout, d: ast.Deparser) -> bool:
-    """Whether the output buffer has room for all that a deparser can emit: more is refused, whether or not it is written there."""
+def longest_of(record: RecordLayout, d: ast.Deparser) -> float:
+    """Octets that a deparser emits at most, as far as that is known."""
     nodes = list(walk(d.body))
     if any(isinstance(n, ast.For) or isinstance(n, ast.Call) and isinstance(n.target, ast.Deparser) for n in nodes):
-        return False
-    return sum(longest(record, n) for n in nodes if isinstance(n, ast.Call) and n.target == "emit") <= OUT_SIZE
+        return inf
+    return sum(longest(record, n) for n in nodes if isinstance(n, ast.Call) and n.target == "emit")
 
 
 def longest(record: RecordLayout, emit: ast.Call) -> int:

@@ -182,7 +182,7 @@ class Runs:
         first, most = self.first_of(f), f.type.size * self.first_of(f).layout.min_octets
         octets = self.octets_of_run(f)
         if not self.is_straight(f) or self.at_most + most > OUT_SIZE:
-            self.copy(first.begins_at(), octets, most)
+            self.copy(first.begins_at(), octets, most, self.unproven.get(f, 0) if not self.loops_around else None)
             return
         if self.record_in_memory:               # which is not trusted
             octets = self.opaque(octets)

@@ -17,7 +17,7 @@ class StockLowering(Pieces, Lowering):
 
     sum_step, sums_in_loops, divides = 32, False, False
 
-    def copy(self, source: ir.Value, octets: ir.Value, most: int) -> None:
+    def copy(self, source: ir.Value, octets: ir.Value, most: int, behind: int | None = None) -> None:
         """Sixteen octets a turn, then half as many as long as there are any; nothing is written that is not counted."""
         b = self.b
         start, left = (self.opaque(b.zext(v, I64)) for v in (self.written(), octets))
