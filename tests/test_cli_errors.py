@@ -162,7 +162,7 @@ def test_more_state_than_a_node_has(tmp_path):
     (["run", UDP, "--in", RECORDING, "--out", "-", "--out-linktype", "99999999999"], "99999999999 is not in the range 0<=x<=65535"),
     (["fuzz", "--programs", "-1"], "-1 is not in the range x>=0"), (["fuzz", "--path"], "--path needs --slowest"),
     (["fuzz", "--packets", "-5"], "-5 is not in the range x>=0"), (["fuzz", "--bytecode", "--runs", "0"], "0 is not in the range x>=1"),
-    (["fuzz", "--bytecode", "--mutants", "-1"], "-1 is not in the range x>=0"),
+    (["fuzz", "--bytecode", "--mutants", "-1"], "-1 is not in the range x>=0"), (["fuzz", "--bytecode", "--writer", "me"], "'me' is not one of"),
     (["fuzz", "--programs", "0", "--corpus", "/dev/null/x"], "/dev/null"),
     (["build", UDP, "--target", "xdp", "--emit", "bundle"], "target xdp has no bundle: those are for nodes, Linux takes the object (--emit obj)"),
     (["build", UDP, "--target", "xdp", "--emit", "obj,image"], "target xdp has no image"),

@@ -11,7 +11,7 @@ from faults import planted                                         # noqa: E402
 from found import FOUND                                            # noqa: E402
 
 from lpn.compiler.asm import assemble                              # noqa: E402
-from lpn.compiler.fuzz_bytecode import trial         # noqa: E402
+from lpn.compiler.fuzz_bytecode import trial, writers          # noqa: E402
 from lpn.compiler.fuzz_bytecode.loop import Corpus, Loop         # noqa: E402
 from lpn.compiler.fuzz_bytecode.mutate import assembled, linked, mutate, shrink   # noqa: E402
 from lpn.compiler.fuzz_bytecode.trial import Case, Tally, attempt, family, generated, load_case, smaller   # noqa: E402
@@ -41,13 +41,22 @@ def test_compiled_containers_are_among_them(runner):
     assert attempt(cases[0], runner, 71, 20)[0].accepted
 
 
+def test_a_writer_alone_writes_what_it_does_in_turn():
+    """By its name, as `--writer` takes it: all are there, each has its turns, and a program of its turn is the same one."""
+    assert trial.WRITERS.keys() | {"compiled"} == writers.WRITERS.keys() and set(writers.IN_TURN) == trial.WRITERS.keys()
+    for seed, writer in enumerate(writers.IN_TURN):
+        assert generated(seed) == generated(seed, writer=writer) and [one.text for one in family(seed, 1, writer)][0] == generated(seed).text
+    assert generated(0, writer="numbers") != generated(0)
+    assert {one.origin for seed in range(64, 72) for one in family(seed, 0, "compiled")} <= {"compiled"}
+
+
 @pytest.mark.parametrize("name", FOUND)
 def test_a_planted_mistake_is_found(runner, name):
     """Each by a program whose number is known, so that it takes no time; programs change when the generator does, then it is searched."""
-    seed, size = FOUND[name]
-    tries = [(seed, size), *((n, size) for n in range(400))]
+    known = FOUND[name]
+    tries = [known, *((n, known[1]) for n in range(400))]
     with planted(name):
-        assert any(attempt(generated(seed, size), runner, seed, 100)[1] is not None for seed, size in tries), "nothing was found"
+        assert any(attempt(generated(*program), runner, program[0], 100)[1] is not None for program in tries), "nothing was found"
 
 
 def test_a_failure_is_made_small(runner):

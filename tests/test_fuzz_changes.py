@@ -132,6 +132,7 @@ def test_command(tmp_path: Path) -> None:
     (["--bytecode", "--in", RECORDING, "--seconds", "1"], "--in needs FILE or --slowest"),
     (["--engine", "engine,qemu", "--seconds", "1"], "'qemu' is not one of engine, rbpf, kernel, m3, thumb2, femto"),
     (["--mutants", "1", "--seconds", "1"], "--mutants needs --bytecode"),
+    (["--writer", "numbers", "--seconds", "1"], "--writer needs --bytecode"),
     ([str(UDP), "--runs", "1", "--seconds", "1"], "--runs needs --bytecode"),
     (["--slowest", str(UDP), "--programs", "1"], "--programs means nothing with --slowest"),
     ([str(UDP), "--tables", "nowhere.json", "--seconds", "1"], "nowhere.json: No such file"),

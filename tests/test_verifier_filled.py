@@ -39,9 +39,9 @@ def test_every_fault_is_one_that_a_program_or_a_law_finds():
 @pytest.mark.parametrize("name", FOUND_FILLED)
 def test_a_planted_mistake_is_found(runner, name):
     seed, size = FOUND_FILLED[name]
-    tries = [(seed, size), *((n, size) for n in range(5, 400) if n % 10 in (5, 8))]
+    tries = [(seed, size), *((n, size) for n in range(80))]
     with planted(name):
-        assert any(attempt(generated(seed, size), runner, seed, 100)[1] is not None for seed, size in tries), "nothing was found"
+        assert any(attempt(generated(seed, size, "buffers"), runner, seed, 100)[1] is not None for seed, size in tries), "nothing was found"
 
 
 @pytest.mark.parametrize("name", BY_LAWS)

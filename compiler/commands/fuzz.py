@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from ..fuzz_bytecode.writers import WRITERS
 from ..output import Failure, NoProgram, Table, console, count, folder, put_json, say, waiting
 from .frames import amounts
 from .inputs import Real, as_objects, listed, read_bytes, read_source, shown
@@ -29,7 +30,8 @@ ENGINES = ("engine", "rbpf", "kernel", "m3", "thumb2", "femto")
 PROGRAMS, FILE, SLOWEST, BYTECODE = "", "FILE", "--slowest", "--bytecode"
 #: Options that not all of these take.
 TAKEN_BY = {
-    "changes": (FILE,), "tables": (FILE,), "captures": (FILE, SLOWEST), "kept": (SLOWEST,), "show_path": (SLOWEST,), "runs": (BYTECODE,), "mutants": (BYTECODE,),
+    "changes": (FILE,), "tables": (FILE,), "captures": (FILE, SLOWEST), "kept": (SLOWEST,), "show_path": (SLOWEST,),
+    "runs": (BYTECODE,), "mutants": (BYTECODE,), "writer": (BYTECODE,),
     "packets": (PROGRAMS, FILE), "engines": (PROGRAMS, FILE), "programs": (PROGRAMS, FILE, BYTECODE), "corpus": (PROGRAMS, FILE, BYTECODE),
     "no_reduce": (PROGRAMS, FILE, BYTECODE),
 }
@@ -52,8 +54,11 @@ TAKEN_BY = {
 @click.option("--no-reduce", is_flag=True, help="Save failures as they are.")
 @click.option("--bytecode", is_flag=True, help="Random bytecode instead of programs: what the verifier accepts runs in an interpreter that "
               "checks every claim of the proof.")
-@click.option("--runs", type=click.IntRange(min=1), default=400, show_default=True, help="With --bytecode: runs of each accepted program, over random packets.")
-@click.option("--mutants", type=click.IntRange(min=0), default=4, show_default=True, help="With --bytecode: small changes of each program that are tried too.")
+@click.option("--runs", type=click.IntRange(min=1), default=100, show_default=True, help="With --bytecode: runs of each accepted program, over random packets.")
+@click.option("--mutants", type=click.IntRange(min=0), default=1, show_default=True, help="With --bytecode: small changes of each program that are tried too.")
+@click.option("--writer", type=click.Choice(list(WRITERS)), metavar="NAME",
+              help="With --bytecode: programs of one kind alone; default: all in turn. "
+              f"{'; '.join(f'{name}: {what}' for name, what in WRITERS.items())}.")
 @click.option("--slowest", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
               help="Search the slowest run of each hook of FILE (.lpn) on the emulated Cortex-M3, translated and interpreted, and compare it with the bound; "
               "--seconds for each hook; 0: no more than it begins with.")
@@ -65,8 +70,8 @@ TAKEN_BY = {
               "what the slowest run found takes there, the largest difference first.")
 @click.option("--json", "as_json", is_flag=True, callback=as_objects, help="One JSON object at the end instead of text.")
 def command(files: tuple[str, ...], seed: int | None, seconds: float | None, programs: int | None, packets: int, changes: int, tables: str | None,
-            engines: tuple[str, ...], corpus: Path | None, no_reduce: bool, bytecode: bool, runs: int, mutants: int, slowest: Path | None,
-            captures: tuple[Path, ...], kept: Path | None, show_path: bool, as_json: bool) -> None:
+            engines: tuple[str, ...], corpus: Path | None, no_reduce: bool, bytecode: bool, runs: int, mutants: int, writer: str | None,
+            slowest: Path | None, captures: tuple[Path, ...], kept: Path | None, show_path: bool, as_json: bool) -> None:
     """Random programs and packets: every engine against the reference interpreter, and the verifier on every container. On m3 and thumb2 no run may take
     longer than the verifier says.
 
@@ -93,7 +98,7 @@ def command(files: tuple[str, ...], seed: int | None, seconds: float | None, pro
         if not os.access(corpus, os.W_OK):
             raise Failure(f"cannot write into {corpus}: Permission denied")
     if bytecode:
-        _bytecode(seed, seconds, programs, runs, mutants, corpus, not no_reduce, as_json)
+        _bytecode(seed, seconds, programs, runs, mutants, writer, corpus, not no_reduce, as_json)
     from ..fuzz.loop import DEFAULT_ENGINES, Corpus, Loop
     try:
         known = Corpus.open(corpus)
@@ -196,8 +201,8 @@ def _interrupted(status: Status | None, run: Callable[[], None]) -> bool:
     return False
 
 
-def _bytecode(seed: int | None, seconds: float | None, programs: int | None, runs: int, mutants: int, corpus: Path | None, reduce: bool,
-              as_json: bool) -> None:
+def _bytecode(seed: int | None, seconds: float | None, programs: int | None, runs: int, mutants: int, writer: str | None, corpus: Path | None,
+              reduce: bool, as_json: bool) -> None:
     """The soundness run of the verifier; ends with the command's status."""
     from lpn.runtime.engine.build import BuildError
 
@@ -206,7 +211,8 @@ def _bytecode(seed: int | None, seconds: float | None, programs: int | None, run
     status = out.status("beginning ...") if out.is_terminal else None
     try:
         kept = Corpus.open(corpus)
-        loop = Loop(kept, runs, mutants, reduce, status.update if status is not None else lambda line: None, lambda line: say(line, err=as_json))
+        loop = Loop(kept, runs, mutants, reduce, status.update if status is not None else lambda line: None, lambda line: say(line, err=as_json),
+                    writer)
         again = kept.cases()
     except (ValueError, BuildError) as error:
         raise Failure(str(error)) from None

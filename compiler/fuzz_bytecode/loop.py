@@ -70,11 +70,11 @@ class Corpus:
 
 
 class Loop:
-    """`progress` gets a line now and then, `told` one for each failure."""
+    """`progress` gets a line now and then, `told` one for each failure. `writer`: all programs are its; None: all have their turns."""
 
-    def __init__(self, corpus: Corpus, runs: int = 400, mutants: int = 4, reduce: bool = True,
-                 progress: Callable[[str], None] = lambda line: None, told: Callable[[str], None] = lambda line: None) -> None:
-        self.corpus, self.runs, self.mutants, self.reduce, self.progress, self.told = corpus, runs, mutants, reduce, progress, told
+    def __init__(self, corpus: Corpus, runs: int, mutants: int, reduce: bool = True, progress: Callable[[str], None] = lambda line: None,
+                 told: Callable[[str], None] = lambda line: None, writer: str | None = None) -> None:
+        self.corpus, self.runs, self.mutants, self.reduce, self.progress, self.told, self.writer = corpus, runs, mutants, reduce, progress, told, writer
         self.runner, self.tally, self.found = Runner(), Tally(), []
         self.families = 0
         self.broken: set[str] = set()           # programs that the compiler stumbled over: eight numbers have the same one
@@ -141,7 +141,7 @@ class Loop:
                 self.attempt(0, replace(case, origin="saved"))
             while (programs is None or self.families < programs) and (seconds is None or time.monotonic() - self.began < seconds):
                 try:
-                    for case in family(at, self.mutants):
+                    for case in family(at, self.mutants, self.writer):
                         self.attempt(at, case)
                 except Stumbled as problem:
                     self.stumbled(at, problem)

@@ -27,12 +27,13 @@ from .mutate import mutate, shrink
 from .numbers import Numbers
 from .programs import CHANGE, FIND, Writer
 from .words import SIZES
+from .writers import COMPILED_EVERY, IN_TURN
 
 MAX_INSNS = 60_000                              #: rule 34's limit here: a run is short, so that there are many
 MAX_WORK = 4_000_000                            #: instructions executed for one program
 WORK = 5_000                                    #: or so many for each run that is asked for, if that is more
 MAX_COMPILED = 400                              #: slots of compiled containers that are changed
-WRITERS = {2: Counting, 3: Counting, 5: Filling, 6: Numbers, 8: Filling, 9: Numbers}      #: of ten programs those that go over lists, fill buffers on the stack, or compute
+WRITERS = {"pieces": Writer, "lists": Counting, "buffers": Filling, "numbers": Numbers}
 EXTRA = (HelperSpec(FIND, "find", (), ("nullable", "entry", 8)), HelperSpec(CHANGE, "change", ("scalar",), changes_packet=True))
 
 
@@ -92,11 +93,11 @@ class Stumbled(Exception):
         self.text, self.fuse, self.level = text, fuse, level
 
 
-def generated(seed: int, size: int | None = None) -> Case:
-    """Programs of even numbers are for profile lpn, of odd ones for xdp; two of ten go over lists, two fill buffers on the stack, two compute, and ways
-    are told apart in each third. `size`: pieces, any number if it is not given."""
+def generated(seed: int, size: int | None = None, writer: str | None = None) -> Case:
+    """Programs of even numbers are for profile lpn, of odd ones for xdp, and ways are told apart in each third. `size`: pieces, any number if it is not given.
+    `writer`: whose turn it is, if it is not given."""
     profile = ("lpn", "xdp")[seed & 1]
-    text = assemble(WRITERS.get(seed % 10, Writer)(random.Random(seed).choice, profile).program(size))
+    text = assemble(WRITERS[writer or IN_TURN[seed % len(IN_TURN)]](random.Random(seed).choice, profile).program(size))
     return Case(text, profile, tuple(SIZES[profile].items()), "generated", apart=seed % 3 == 0)
 
 
@@ -121,11 +122,21 @@ def compiled(number: int) -> tuple[Case, ...]:
                  for c in made.containers if len(c.image.text) // 8 <= MAX_COMPILED and max(c.image.record_size, c.image.state_size, len(c.image.rodata), len(c.image.data)) <= LARGEST)
 
 
-def family(seed: int, mutants: int) -> Iterator[Case]:
-    """The program of a number and what became of it by small changes. Every eighth is a container that the compiler made. Raises Stumbled."""
+def containers(seed: int, writer: str | None) -> tuple[Case, ...]:
+    """Those that the compiler made of which a program may be one: as many programs have the same ones. Raises Stumbled."""
+    if writer == "compiled":
+        return compiled(seed // COMPILED_EVERY)
+    return compiled(seed // COMPILED_EVERY ** 2) if writer is None and seed % COMPILED_EVERY == COMPILED_EVERY - 1 else ()
+
+
+def family(seed: int, mutants: int, writer: str | None = None) -> Iterator[Case]:
+    """The program of a number and what became of it by small changes; nothing, if the compiler made none. `writer`: one of writers.py's; None: in turn.
+    Raises Stumbled."""
     rng = random.Random(seed ^ 0x5EED << 32)
-    found = compiled(seed // 64) if seed % 8 == 7 else ()
-    first = rng.choice(found) if found else generated(seed)
+    found = containers(seed, writer)
+    if not found and writer == "compiled":
+        return
+    first = rng.choice(found) if found else generated(seed, writer=writer)
     yield first
     latest = first.text
     for _ in range(mutants):

@@ -1,4 +1,4 @@
-"""By which generated program (number, pieces) the soundness run finds each fault of faults.py."""
+"""By which generated program (number, pieces, who writes it where it is not its turn) the soundness run finds each fault of faults.py."""
 
 FOUND = {
     "addition_forgets_the_second_bound": (87, 2),
@@ -14,18 +14,18 @@ FOUND = {
     "byte_swap_of_the_wrong_width": (157, None),
     "low_half_keeps_the_whole_bounds": (59, None),
     "facts_of_32_bits_bound_64": (137, 1),
-    "less_or_equal_is_less": (12, 1),
+    "less_or_equal_is_less": (12, 1, "lists"),
     "unsigned_comparison_is_signed": (6, 1),
     "not_equal_moves_the_end_twice": (11, 1),
-    "a_bit_test_says_equal": (95, 1),
+    "a_bit_test_says_equal": (95, 1, "buffers"),
     "join_keeps_the_first_upper_bound": (1, None),
     "join_keeps_the_first_bits": (1, None),
     "written_on_one_path_is_enough": (1, None),
     "a_difference_is_one_too_small": (20, 1),
     "sums_never_overflow": (8, 2),
-    "a_copy_of_32_bits_is_a_copy": (148, 1),
+    "a_copy_of_32_bits_is_a_copy": (148, 1, "buffers"),
     "shifted_up_and_down_is_the_same": (34, 3),
-    "what_was_extended_is_below_its_sign": (3695, 1),
+    "what_was_extended_is_below_its_sign": (3695, 1, "buffers"),
     "a_summand_is_one_more": (87, None),
     "a_number_is_more_even_than_its_bits": (2, 1),
     "comparison_of_cursors_is_strict": (3, 2),
@@ -48,11 +48,11 @@ FOUND = {
     "dead_ends_are_alive_elsewhere": (4, None),
     "found_is_never_null": (121, 1),
     "an_atomic_leaves_the_slot": (220, 1),
-    "cursors_outlive_the_packet": (72, 1),
+    "cursors_outlive_the_packet": (72, 1, "lists"),
     "a_variable_store_leaves_the_slots": (124, 3),
     "multiplication_does_not_wrap": (210, 3),
     "quotient_by_the_greatest_divisor": (234, 3),
-    "one_byte_more_of_the_packet": (132, 1),
+    "one_byte_more_of_the_packet": (132, 1, "lists"),
     "signed_remainder_is_not_negative": (500, 3),
     "constants_may_be_written": (417, 2),
     "the_context_may_be_written": (424, 1),
@@ -66,8 +66,8 @@ FOUND = {
     "what_is_not_0_is_above_it": (6466, None),
     "what_shrinks_turns_once_less": (59, None),
     "a_complement_is_the_pointer_turned_negative": (482, 1),
-    "a_product_is_of_one_more": (92, 1),
-    "a_division_leaves_something_over": (272, 1),
+    "a_product_is_of_one_more": (92, 1, "lists"),
+    "a_division_leaves_something_over": (272, 1, "lists"),
 }
 
 #: Those of faults_filled.py.
