@@ -72,7 +72,7 @@ def test_what_is_accepted_runs_to_its_end() -> None:
     """Random programs and changed ones, those that call local functions above all."""
     ran = calling = 0
     for seed in range(0, 160, 2):
-        for case in family(seed, 4):
+        for case in family(seed, 4, "pieces"):
             if case.profile != "lpn" or not helpers_of(case.text) <= KNOWN - {1, 3} or not (report := case.judge()[0]).accepted:
                 continue
             for length in (0, 30, 127):
