@@ -10,7 +10,8 @@ from cli import lpnc
 from programs import ROOT, example
 
 from lpn.compiler.build import compile_program
-from lpn.compiler.bundle import BundleError, Extern
+from lpn.compiler.bundle import Bundle, BundleError, Extern
+from lpn.compiler.judge import sealed
 from lpn.lang import tables
 from lpn.lang.check import check
 from lpn.lang.loader import load
@@ -95,16 +96,43 @@ def test_one_set_begins_ends_and_begins_anew(one, tmp_path):
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_a_migration_is_not_translated(engine, tmp_path):
+@pytest.fixture
+def translated(engine, tmp_path):
+    """Names of the containers of a bundle that become code; `fuel`: certified ones, where a run has so many instructions."""
+    packed, binary = tmp_path / "set.lpnn", tmp_path / "translated"
+    built = subprocess.run([compiler(), *FLAGS, str(Path(__file__).parent / "translated.c"), *engine, "-o", str(binary)],
+                           capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+
+    def names(bundle: Bundle, *fuel: int) -> list[str]:
+        packed.write_bytes(pack(bundle))
+        done = subprocess.run([str(binary), str(packed), *map(str, fuel)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+        return done.stdout.split()
+    return names
+
+
+def test_a_migration_is_not_translated(translated):
     """It runs once, in the interpreter, which on a core without 64-bit registers goes by a plan: code has none."""
     made = compile_program(check(load(Source("x.lpn", """
         processor P() { persistent register<bit<32>> n; migrate version 1 { n = 7; } apply { n = n + 1; } }
         protocol X version 2 { on radio.rx_done : P; }"""))), "lpn", False, 2)
     assert [m.kind.name for m in made.bundle.modules] == ["PROCESSOR", "MIGRATION"]
-    packed, binary = tmp_path / "set.lpnn", tmp_path / "translated"
-    packed.write_bytes(pack(made.bundle))
-    built = subprocess.run([compiler(), *FLAGS, str(Path(__file__).parent / "translated.c"), *engine, "-o", str(binary)],
-                           capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stderr
-    done = subprocess.run([str(binary), str(packed)], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "P\n")
+    assert translated(made.bundle) == ["P"]
+
+
+def most_of(certificate: bytes) -> int:
+    """The first number behind a certificate's version: the most instructions of a run."""
+    last = next(i for i, octet in enumerate(certificate) if i > 0 and octet < 128)
+    return sum((octet & 127) << 7 * i for i, octet in enumerate(certificate[1:last + 1]))
+
+
+def test_what_may_take_more_instructions_than_a_run_has_is_not_translated(translated):
+    """Code counts none; the interpreter ends the run where its budget does."""
+    made = compile_program(example("duty/duty"), "lpn", False, 2)
+    sealed(made)
+    bundle = made.bundle
+    names, costs = [m.name for m in bundle.modules], {m.name: most_of(m.certificate) for m in bundle.modules}
+    assert translated(bundle, 10**6) == names and translated(bundle, 0) == []
+    for most in costs.values():
+        assert translated(bundle, most) == [name for name in names if costs[name] <= most]

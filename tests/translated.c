@@ -1,5 +1,7 @@
-/* Of a pack's containers: which are to become code. Prints their names. */
+/* Of a pack's containers: which are to become code, of trusted ones, or of those that are certified where a run has so many instructions.
+ * Prints their names. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "lpn_pack.h"
 
@@ -20,8 +22,9 @@ int main(int count, char **argument)
     lpn_pack pack;
     lpn_packed packed;
     lpn_pack_fault fault;
-    const lpn_pack_wish wish = { .translate = named, .code = code, .code_size = sizeof code };
-    FILE *file = count == 2 ? fopen(argument[1], "rb") : NULL;
+    const lpn_pack_wish wish = { .translate = named, .code = code, .code_size = sizeof code, .certify = count > 2 ? lpn_container_certify : NULL,
+                                 .fuel = count > 2 ? (uint32_t)atol(argument[2]) : 0 };
+    FILE *file = count > 1 ? fopen(argument[1], "rb") : NULL;
     const size_t size = file == NULL ? 0 : fread(bytes, 1, sizeof bytes, file);
     if (lpn_pack_parse(&pack, (const uint8_t *)bytes, size, &fault) != LPN_OK
         || lpn_pack_build(&pack, &wish, (uint8_t *)memory, sizeof memory, &packed, &fault) != LPN_OK) {

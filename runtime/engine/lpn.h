@@ -436,7 +436,8 @@ enum lpn_policy {
 /**
  * Check a container's certificate, once after lpn_container_init, as the node's policy wants it. `work`: `size` bytes, 8-aligned,
  * free again afterwards: LPN_CERTIFICATE_WORK (certificate.h) is enough for 512 instructions. Accepted, the container needs no check at run time and
- * may be translated. Returns LPN_OK, LPN_E_CERTIFICATE with the reason in container->refusal and the slot in `*pc`, or LPN_E_UNCERTIFIED.
+ * may be translated; `*pc` is the most instructions that it takes. Returns LPN_OK, LPN_E_CERTIFICATE with the reason in container->refusal and
+ * the slot in `*pc`, or LPN_E_UNCERTIFIED.
  */
 int lpn_container_certify(lpn_container *container, enum lpn_policy policy, void *work, size_t size, uint32_t *pc);
 

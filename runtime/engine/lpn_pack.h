@@ -46,6 +46,8 @@ typedef struct {
     /** How containers come to be trusted: lpn_container_certify. NULL: who gives the pack vouches for it, as for code of its own. */
     int (*certify)(lpn_container *container, enum lpn_policy policy, void *work, size_t size, uint32_t *pc);
     enum lpn_policy policy;
+    /** Code has no budget: what may take more instructions than this, as its certificate says, is interpreted. Of no meaning without `certify`. */
+    uint32_t fuel;
     /** How trusted containers become code: lpn_container_translate. NULL: they are interpreted. */
     int (*translate)(lpn_container *container, uint16_t *code, uint32_t size, uint16_t *map, uint32_t *used);
     bool thumb2;                /**< the core runs Thumb-2 code that a pack brings, if certify is NULL */

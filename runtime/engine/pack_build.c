@@ -38,13 +38,15 @@ static bool migrates(const lpn_container *container)
     return container->image[LPN_IMAGE_KIND] == LPN_MIGRATION;
 }
 
-/* Code of a container that is trusted, behind that of those before. Without room for it the container is interpreted. */
+/* Code of a container that is trusted, behind that of those before. Without room for it the container is interpreted, as is one that may take
+ * more instructions than a run has: the checker left in the fault how many. */
 static void translate(builder *b, lpn_container *container)
 {
     const lpn_pack_wish *wish = b->wish;
     const uint32_t map = 2 * (container->program.count + 1), left = wish->code_size - b->packed->code_used;
     uint32_t used;
-    if (wish->translate == NULL || !container->program.certified || migrates(container) || left < map) {
+    if (wish->translate == NULL || !container->program.certified || migrates(container) || left < map
+        || (wish->certify != NULL && b->fault->pc > wish->fuel)) {
         return;
     }
     uint16_t *const code = wish->code + b->packed->code_used / 2;

@@ -280,7 +280,7 @@ static int _build(unsigned slot, uint64_t without, lpn_status_t *status)
         .thumb2 = true,
 #endif
 #if CONFIG_LPN_TRANSLATE
-        .translate = lpn_container_translate, .code = area->code, .code_size = sizeof(area->code),
+        .fuel = CONFIG_LPN_FUEL, .translate = lpn_container_translate, .code = area->code, .code_size = sizeof(area->code),
 #endif
     };
     int error = lpn_pack_parse(&pack, s.bytes, s.size, &status->fault);
