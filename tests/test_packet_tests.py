@@ -330,7 +330,8 @@ def test_time_lines(beside):
     ("events { 10 ms aier 05 }", "1:30: error: there is no event 'aier'"),
     ("events { 10 ms {", "1:22: error: this block is never closed"),
     ('events "no.events";', "1:15: error: cannot read no.events"),
-    ("events { } expect run Hart.every_100ms;", "1:26: error: there is no hook 'Hart.every_100ms'"),
+    ("events { } expect run Hart.every_100ms;", "1:37: error: there is no hook 'Hart.every_100ms'"),
+    ("events { } expect run Hart.every_100ms; expect no overrun Heart.every_10ms;", "1:73: error: there is no hook 'Heart.every_10ms'"),
     ("events { } expect sent at 2 ms..1 ms;", "1:26: error: this ends before it begins"),
 ])
 def test_mistakes_about_time_lines(beside, steps, message):
@@ -367,6 +368,21 @@ def test_several_keys_stand_in_parentheses(beside) -> None:
     assert status == 1 and "':' and an action is expected, not ','" in text and "help: several keys stand in parentheses: (7, 1) : to(3);" in text, text
 
 
+def test_what_a_packet_has_and_a_test_changes_is_told_in_the_test(tmp_path) -> None:
+    (tmp_path / "c.lpn").write_text("""enum bit<8> Mode { none = 0, short = 1, long = 2 }
+        header H { Mode mode; choice (mode) { short: bit<16>; long: bit<64>; } to; } struct headers { H h; }
+        parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
+        processor P(inout headers h, inout meta m) { apply { m.verdict = DROP; } }""")
+    (tmp_path / "c.test").write_text("""packet near { h { to.short = 7 } }
+test "another arm" { send near with { h { to.long = 7 } }; expect DROP; }
+test "no arm" { send near with { h { mode = none } }; expect DROP; }
+""")
+    said = lpnc("test", tmp_path / "c.lpn").output
+    assert "c.test:3:34: error: h has no field 'to.short' as its other fields are" in said, said
+    assert "help: the packet that this changes has it, and 'mode' selects another arm here: give that one instead, as in to.long = ..., or write" in said, said
+    assert "1 passed, 1 error" in said, said
+
+
 def test_entries_of_exact_keys_have_no_priority(beside) -> None:
     status, text = beside('test "a" { table kinds { priority = 1: data : to(2); } }', "more")
     assert status == 1 and "entries of exact and lpm keys have no priority" in text and "help: leave it out" in text, text
@@ -401,6 +417,10 @@ def test_entries_of_exact_keys_have_no_priority(beside) -> None:
     ("send frame 9 of \"x.pcap\";", "20: cannot read "),
     ("send via Ty { };", "20: there is no deparser 'Ty' | there are Tx"),
     ("send ping;", "20: there is no packet 'ping' |"),
+    ("send hex { 00 }; expect DROPP;", "39: there is no verdict and no packet 'DROPP' | did you mean DROP?"),
+    ("send hex { 00 }; expect DROP check base[0] == 1;", "44: ';' is expected, not 'check' | put it behind the step before"),
+    ("send hex { 00 }; expect DROP } test \"more\" {", "44: ';' is expected, not '}' | put it behind the step before"),
+    ("send good expect DROP;", "25: ';' is expected, not 'expect' | put it behind the step before"),
     ("expect DROP;", "15: nothing is sent before this | put send ...; in front of it"),
     ("send hex { 00 }; expect drop;", "39: a verdict is expected, not 'drop' | did you mean DROP?"),
     ("send hex { 00 }; expect DROP BadKnd;", "32: there is no reason 'BadKnd' | did you mean BadKind?"),

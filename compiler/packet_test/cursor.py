@@ -7,6 +7,7 @@ from lpn.lang.source import Span
 from .words import Token, shown
 
 MAX_ERRORS = 20
+STEPS = ("send", "events", "expect", "check", "set", "table", "tables", "node", "meta", "extern", "wait")
 
 
 class Mistake(Exception):
@@ -80,4 +81,4 @@ class Cursor:
     def end(self) -> None:
         """`;`, which may be left out behind a block."""
         if not self.take(";") and not (self.tokens[self.at - 1].text == "}" or self.tokens[self.at - 1].kind in ("octets", "block")):
-            raise self.fail("';'")
+            raise self.fail("';'", "put it behind the step before" if self.sees("}", *STEPS) else "")

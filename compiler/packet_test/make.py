@@ -86,8 +86,9 @@ def fill(instance: Instance, item: model.HeaderItem) -> None:
             instance.stored[part] = first_allowed(instance, part)
     for each in item.fields:
         if not there(instance, each.place):
-            raise refused(f"{item.label} has no field {shown(each.name)} as its other fields are", each.span,
-                          because(each.place))
+            of_base = each in item.base
+            raise refused(f"{item.label} has no field {shown(each.name)} as its other fields are", item.span if of_base else each.span,
+                          because(each.place, of_base))
 
 
 def there(instance: Instance, place: model.Place | None) -> bool:
@@ -98,8 +99,12 @@ def there(instance: Instance, place: model.Place | None) -> bool:
     return place is not None and instance.present(place)
 
 
-def because(place: model.Place | None) -> str:
+def because(place: model.Place | None, of_base: bool) -> str:
     if isinstance(place, ast.ChoiceArm) and place.choice is not None:
+        if of_base:
+            other = next((f", as in {place.choice.name}.{arm.name} = ..." for arm in place.choice.arms if arm is not place), "")
+            return (f"the packet that this changes has it, and '{place.choice.tag.name}' selects another arm here: give that one instead{other}, "
+                    "or write a packet of its own")
         return f"'{place.choice.tag.name}' selects another arm; leave it out: it follows from the arm"
     return "the condition behind its `when` is false: set what it looks at"
 
@@ -160,7 +165,8 @@ def changed(base: model.Packet, other: model.Packet) -> model.Packet:
         old = front[at]
         assert isinstance(old, model.HeaderItem)
         replaced = {stem(each) for each in piece.fields}
-        front[at] = replace(old, span=piece.span, fields=[each for each in old.fields if stem(each) not in replaced] + piece.fields)
+        kept = [each for each in old.fields if stem(each) not in replaced]
+        front[at] = replace(old, span=piece.span, fields=kept + piece.fields, base=kept)
     return replace(base, pieces=[*front, *(given or payload)])
 
 

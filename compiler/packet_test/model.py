@@ -85,6 +85,7 @@ class HeaderItem(Node):
     cell: Optional[Value]
     fields: list[FieldItem]
     absent: bool = False
+    base: list[FieldItem] = field(default_factory=list)         # of `fields`, those of the packet that others are given of with `with`
     header: Optional[ast.Header] = None         # resolved
     instance: Optional[ast.StructField] = None  # resolved; None: named by its type
     index: Optional[int] = None                 # resolved: of an element
@@ -242,6 +243,7 @@ class ExpectRecord(Node):
 
     what: str
     name: str = ""
+    name_span: Optional[Span] = None
     word: str = ""
     packet: Optional[Packet] = None
     at: Optional[tuple[int, int]] = None

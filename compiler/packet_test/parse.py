@@ -11,11 +11,10 @@ from lpn.lang.source import Source, Span
 from lpn.lang.times import UNITS
 
 from . import model
-from .cursor import Mistake
+from .cursor import STEPS, Mistake
 from .parse_packet import PacketParser
 from .words import Token, Words, shown
 
-STEPS = ("send", "events", "expect", "check", "set", "table", "tables", "node", "meta", "extern", "wait")
 RECORDS = ("run", "overrun", "sent", "heard", "missed", "collided")
 RESULTS = ("OK", "BUSY", "NOACK")
 TOP = ("test", "packet", "program")
@@ -134,7 +133,7 @@ class Parser(PacketParser):
         none = self.take("no") is not None
         out = model.ExpectRecord(begin, self.next().text)
         if out.what in ("run", "overrun"):
-            out.name, _ = self.qualified("a hook's name", numbers=True)
+            out.name, out.name_span = self.qualified("a hook's name", numbers=True)
             out.word = self.next().text if out.what == "run" and self.sees(*VERDICTS) else ""
         else:
             out.word = self.next().text if out.what == "sent" and self.sees(*RESULTS) else ""
@@ -183,7 +182,9 @@ class Parser(PacketParser):
         token = self.here
         if token.kind == "name" and token.text in VERDICTS:
             out.verdict = self.next().text
-            if out.verdict == "DROP" and self.here.kind == "name" and not self.sees("no", "unchanged", "via", "frame"):
+            if self.is_over():
+                pass
+            elif out.verdict == "DROP" and self.here.kind == "name" and not self.sees("no", "unchanged", "via", "frame"):
                 out.reason, _ = self.qualified("a reason")
             elif out.verdict == "DROP" and self.here.kind == "text":
                 out.reason, _ = self.text("a reason")
@@ -198,11 +199,15 @@ class Parser(PacketParser):
             self.next()
             self.next()
             out.no_packet = True
-        elif not self.sees(";"):
+        elif not self.sees(";") and not (out.verdict is not None and self.is_over()):
             out.packet = self.packet(sending=False)
         elif out.verdict is None:
             raise self.fail("a verdict or a packet", f"there are {', '.join(VERDICTS)}; hex {{ ... }}, {{ headers }}, no packet")
         return out
+
+    def is_over(self) -> bool:
+        """Whether what stands here is of no step that was begun: only its `;` was forgotten."""
+        return self.here.kind == "end" or self.sees("}") or self.sees(*STEPS) and self.tokens[self.at + 1].text not in (";", "with")
 
     def answer(self, begin: Span) -> model.Answer:
         name = self.name("a function of the node's own")

@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from lpn.lang import ast, tables as control
-from lpn.lang.builtins import META, NODE
+from lpn.lang.builtins import META, NODE, VERDICTS
 from lpn.lang.check.reads import headers_read
 from lpn.lang.diagnostics import Diagnostic, DiagnosticError, Diagnostics
 from lpn.lang.hooks import NoTaker, called
@@ -97,6 +97,9 @@ class Resolver:
         elif isinstance(step, model.Events):
             self.events(step)
         elif isinstance(step, model.ExpectRecord):
+            names = [hook.chain[0].name if hook.timed else hook.name for hook in self.program.hooks]
+            if step.name_span is not None and step.name not in names:
+                self.unknown("hook", step.name, step.name_span, names)
             if step.packet is not None:
                 self.packet(step.packet, sending=False)
                 if step.packet.kind == "unchanged":
@@ -131,7 +134,10 @@ class Resolver:
             self.unknown("reason", step.reason, step.span, [each for each in self.program.reasons[1:] if each])
         if step.port is not None:
             step.ports = self.values.numbers(step.port, Bits(16))
-        if step.packet is not None:
+        if step.packet is not None and step.packet.kind == "named" and step.packet.name not in self.file.packets and step.verdict is None and (
+                near := get_close_matches(step.packet.name, VERDICTS, 1)):
+            self.error(f"there is no verdict and no packet {shown(step.packet.name)}", step.packet.span, f"did you mean {near[0]}?")
+        elif step.packet is not None:
             self.packet(step.packet, sending=False)
 
     def settings(self, step: model.Settings) -> None:

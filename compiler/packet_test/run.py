@@ -4,7 +4,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import NoReturn, Optional
@@ -263,10 +262,6 @@ class Run:
 
     def record(self, step: model.ExpectRecord) -> None:
         node = next(iter(self.nodes.values()))
-        if step.name and step.name not in node.dispatch.names:
-            near = get_close_matches(step.name, node.dispatch.names, 1)
-            raise refused(f"there is no hook {step.name!r}", step.span,
-                          f"did you mean {near[0]}?" if near else f"there are {', '.join(node.dispatch.names)}")
         alike = [each for each in node.sorted_records() if of_kind(step, each)]
         fitting = [each for each in alike if step.at is None or step.at[0] <= each.time <= step.at[1]]
         fitting = [each for each in fitting if step.packet is None or not self.compare(step.packet, each.frame).differences]    # type: ignore[attr-defined]
