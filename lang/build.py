@@ -8,7 +8,7 @@ from .deep import deep
 from .diagnostics import Diagnostics
 from .grammar.LpnParser import LpnParser as P
 from .source import Source
-from .syntax import parse_tree
+from .syntax import MAX_ERRORS, parse_tree
 
 Items = tuple[list[ast.Import], list[ast.Node]]
 
@@ -19,6 +19,7 @@ def parse(source: Source, diagnostics: Diagnostics, mended: bool = False) -> Ite
     if items is not None:
         return items
     tree = parse_tree(source, diagnostics, mended)
+    diagnostics.stopped(MAX_ERRORS)
     if tree is None:
         return [], []
     items = items_of(source, tree, diagnostics)

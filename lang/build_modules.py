@@ -125,13 +125,12 @@ class ModuleBuilder(StatementBuilder):
     def _ProtocolDeclContext(self, ctx: P.ProtocolDeclContext) -> ast.Node:
         bindings, timing, places = [], [], []
         for one in ctx.protocolItem():
-            names = [self.name(n) for n in one.identifier()]
+            names, spans = [self.name(n) for n in one.identifier()], [self.span(n) for n in one.identifier()]
             if isinstance(one, P.TimingBindingContext):
                 timing += names
-                places += [self.span(n) for n in one.identifier()]
+                places += spans
                 continue
             within = self.expr(one.expr()) if one.expr() else None
-            bindings.append(ast.Binding(self.span(one), self.dotted(one.qualified()), self.exprs(one.exprs()), names,
-                                        within))
+            bindings.append(ast.Binding(self.span(one), self.dotted(one.qualified()), self.exprs(one.exprs()), names, spans, within))
         version = self.expr(ctx.expr()) if ctx.expr() else None
         return ast.Protocol(self.span(ctx), self.name(ctx.identifier()), version, bindings, timing, places)

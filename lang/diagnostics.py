@@ -55,6 +55,14 @@ class Diagnostics:
         if not any(old.message == new.message and old.span == new.span for old in self.items):
             self.items.append(new)
 
+    def stopped(self, most: int) -> None:
+        """After so many errors reading went no further: that is said with the last of them."""
+        errors = [item for item in self.items if item.severity == "error"]
+        if len(errors) >= most:
+            last = max(errors, key=lambda one: (one.span.line, one.span.column) if one.span is not None else (0, 0))
+            hint = f"reading stops behind {most} errors: there may be more"
+            last.hints += [hint] if hint not in last.hints else []
+
     @contextmanager
     def untold(self) -> Iterator[None]:
         """What is found meanwhile is not kept: it is told elsewhere."""

@@ -3,6 +3,7 @@ token list (one token put in, taken out or changed, or the smallest faulty item 
 several mistakes are reported, and one mistake gives one message."""
 from __future__ import annotations
 
+import unicodedata
 from difflib import get_close_matches
 
 from antlr4 import CommonTokenStream, InputStream, ParserRuleContext, Token
@@ -142,7 +143,7 @@ def tokenize(source: Source, diagnostics: Diagnostics) -> list[Token]:
             tokens.append(token)
         elif token.type == LpnLexer.OPEN_STRING:
             if diagnostics.errors < MAX_ERRORS:
-                what, hint = of_string(tokens)
+                what, hint = of_string(token.text, tokens)
                 diagnostics.error(what, span_of(source, token), hint)
             token.type = LpnLexer.ADDRESS
             tokens.append(token)
@@ -157,15 +158,24 @@ def tokenize(source: Source, diagnostics: Diagnostics) -> list[Token]:
 def tell_character(source: Source, places: list[Token], diagnostics: Diagnostics) -> None:
     """A character that no token has is told at its first places; of the others only how many there are."""
     text = places[0].text
-    what, hint = BAD_CHARACTERS.get(text, (f"unexpected character '{text if text.isprintable() else f'U+{ord(text):04X}'}'", "remove it"))
+    what, hint = BAD_CHARACTERS.get(text) or (f"unexpected character {called(text)}", "names are of ASCII letters, digits and '_'" if text.isalpha() else "remove it")
     for token in places[:MAX_ALIKE]:
         more = len(places) - MAX_ALIKE if token is places[:MAX_ALIKE][-1] else 0
         if diagnostics.errors < MAX_ERRORS:
             diagnostics.error(what, span_of(source, token), hint, f"there are {more} more of it, the last in line {places[-1].line}" if more > 0 else "")
 
 
-def of_string(before: list[Token]) -> tuple[str, str]:
+def called(text: str) -> str:
+    """A character as itself, with its number and name where it may look like another one."""
+    if text.isascii():
+        return f"'{text}'" if text.isprintable() else f"'U+{ord(text):04X}'"
+    return f"{text!r} (U+{ord(text):04X} {unicodedata.name(text, '')}".rstrip() + ")"
+
+
+def of_string(text: str, before: list[Token]) -> tuple[str, str]:
     """What is wrong with a string behind these tokens, and what to do."""
+    if text.startswith(("ip6", "eui64")):
+        return "this address is never closed", "end it with '\"' on the same line"
     words = [token.text for token in before[-3:]]
     if words[-1:] == ["import"]:
         return "a module is imported by its name", "as in import std.udp;"

@@ -173,3 +173,12 @@ def test_forms_that_hints_show_are_right() -> None:
             found = Diagnostics()
             parse(Source("form.lpn", place.format(FORMS[rule])), found)
             assert found.items == [], rule
+
+
+def test_where_reading_stops_is_told() -> None:
+    with pytest.raises(DiagnosticError) as told:
+        check(load(Source("x.lpn", "const bit<8> = 1;\n" * 30)))
+    *others, last = told.value.diagnostics
+    assert (len(others), last.span.line) == (19, 20)
+    assert last.hints[-1] == "reading stops behind 20 errors: there may be more"
+    assert not any("reading stops" in hint for one in others for hint in one.hints)

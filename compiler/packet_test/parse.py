@@ -11,7 +11,7 @@ from lpn.lang.source import Source, Span
 from lpn.lang.times import UNITS
 
 from . import model
-from .cursor import STEPS, Mistake
+from .cursor import MAX_ERRORS, STEPS, Mistake
 from .parse_packet import PacketParser
 from .words import Token, Words, shown
 
@@ -24,7 +24,9 @@ LONGEST = 1 << 32                               # us: the node's clock has 32 bi
 
 def parse(source: Source, diagnostics: Diagnostics) -> model.File:
     """The tree of a test file; it is whole only if nothing was reported."""
-    return Parser(source, Words(source, diagnostics).tokens(), diagnostics).file()
+    file = Parser(source, Words(source, diagnostics).tokens(), diagnostics).file()
+    diagnostics.stopped(MAX_ERRORS)
+    return file
 
 
 class Parser(PacketParser):

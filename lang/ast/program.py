@@ -71,6 +71,7 @@ class Binding(Node):
     event: str
     args: list[Expr]
     chain: list[str]
+    chain_spans: list[Span]
     within: Optional[Expr]
     modules: list[Decl] = field(default_factory=list)      # checked
     buffer: Optional[BufferDecl] = None                    # checked: of `on NAME.complete`

@@ -18,6 +18,7 @@ INSTEAD = {"not": "write !", "reject": "a state ends with transition reject(erro
            **dict.fromkeys(("sleep", "delay", "wait", "usleep", "msleep"), "nothing waits: what comes later stands in after 10 ms { ... }"),
            **dict.fromkeys(("len", "length", "size"), "octets are counted by sizeof(...)"),
            **dict.fromkeys(("now", "time", "clock", "millis", "micros"), "the node's clock is node.clock, in microseconds"),
+           "clock_us": "declare it: extern bit<32> clock_us(); the node's clock is node.clock, too", "trace": "declare it: extern void trace(bit<32> what, bit<32> value);",
            "min": "write a < b ? a : b", "max": "write a > b ? a : b", "abs": "write x < 0 ? -x : x", "truncate": "write payload.truncate(n)",
            "send": "write radio.send(Tx(h)), or net.send(Tx(h))",
            **dict.fromkeys(("ntohs", "htons", "ntohl", "htonl", "bswap", "be16toh", "htobe16"), "a field says how it lies in the packet: bit<16>, or le<16>"),

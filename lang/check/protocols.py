@@ -73,20 +73,20 @@ class Protocols(Base):
         return None if None in numbers else tuple(int(one or 0) for one in numbers)
 
     def binding(self, binding: ast.Binding) -> None:
-        for name in binding.chain:
-            decl = self.find(name, binding, "module", lambda decl: isinstance(decl, MODULES))
+        for name, place in zip(binding.chain, binding.chain_spans):
+            decl = self.find(name, place, "module", lambda decl: isinstance(decl, MODULES))
             if isinstance(decl, MODULES):
                 if decl in binding.modules:
-                    self.error(f"{kind_of(decl)} '{name}' is in the chain twice", binding)
+                    self.error(f"{kind_of(decl)} '{name}' is in the chain twice", place)
                 binding.modules.append(decl)
                 if is_part(decl) and not any(isinstance(param.type, HeaderType) and param.type.decl in self.told_structs for param in decl.params):
                     others = not_given(decl)
-                    self.error(f"{kind_of(decl)} '{name}' has parameters that a chain does not give", binding, f"apply it in another {kind_of(decl)}: {name}.apply(...)",
+                    self.error(f"{kind_of(decl)} '{name}' has parameters that a chain does not give", place, f"apply it in another {kind_of(decl)}: {name}.apply(...)",
                                "or keep what modules tell one another in a header of its own, first in the headers struct, which no deparser emits"
                                if any(isinstance(param.type, StructType) for param in others) else "",
                                notes=[(f"'{param.name}' is not given", param.span) for param in others])
             elif decl is not None and name not in self.twice:
-                self.error(f"'{name}' is {article(kind_of(decl))}, not a parser, processor or deparser", binding)
+                self.error(f"'{name}' is {article(kind_of(decl))}, not a parser, processor or deparser", place)
         kinds = [type(module) for module in binding.modules]
         if ast.Parser in kinds and binding.event in BOUND and not EVENTS[binding.event].packet:
             self.error(f"{binding.event} has no packet to parse", binding, "bind processors alone")

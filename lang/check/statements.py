@@ -295,7 +295,7 @@ class Statements(Base):
         for param in params:
             param.type = self.type_of(param.type_ref)
             if param.type is not None and not isinstance(param.type, allowed):
-                hint = ""
+                hint = "make it an action of a processor, or give it what it needs of the meta" if isinstance(param.type, Meta) and what == "a function" else ""
                 if isinstance(param.type, Stack) and ErrorType in allowed:
                     direction = param.direction + " " * bool(param.direction)
                     one = f", or one of them, {direction}{param.type.header} {param.name}" if HeaderType in allowed else ""

@@ -109,15 +109,17 @@ class Index:
     def bound(self, node: ast.Binding) -> Iterator[Mention]:
         """`on Collect.partial.complete : Whole -> Deliver;`"""
         line, column = node.span.line, node.span.column
-        names: list[tuple[str, object]] = [(name, self.top.get(name)) for name in node.chain]
+        names: list[tuple[str, object]] = []
         if node.buffer is not None:
             *before, name, _ = node.event.split(".")
-            names = [*((one, self.top.get(one)) for one in before), (name, node.buffer), *names]
-        for name, decl in names:
-            span = find_name(node.span, name, line, column)
+            names = [*((one, self.top.get(one)) for one in before), (name, node.buffer)]
+        for one, decl in names:
+            span = find_name(node.span, one, line, column)
             if span is not None:
                 line, column = span.end_line, span.end_column
-                yield from mention(span, name, decl)
+                yield from mention(span, one, decl)
+        for one, span in zip(node.chain, node.chain_spans):
+            yield from mention(span, one, self.top.get(one))
 
     # ------------------------------------------------------------ what it did not come to
 
