@@ -64,11 +64,15 @@ class Cli(click.Group):
         """As click does, with a suggestion."""
         from difflib import get_close_matches
         try:
-            return super().resolve_command(ctx, args)
+            found = super().resolve_command(ctx, args)
         except click.UsageError:
             near = get_close_matches(args[0], self.list_commands(ctx), 1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(self.list_commands(ctx))}"
             raise click.UsageError(f"there is no command {args[0]!r}: {hint}", ctx) from None
+        name, command, rest = found
+        if command is not None and (twice := given_twice(command, rest)) is not None:
+            raise click.UsageError(f"{name}: {twice} is given twice, and takes one value", ctx)
+        return found
 
     def main(self, args=None, prog_name=None, complete_var=None, standalone_mode=True, **extra):
         if not standalone_mode or "_LPNC_COMPLETE" in os.environ:
@@ -92,6 +96,26 @@ class Cli(click.Group):
                 for one in found_in(e):
                     put_json(object_of(one, getattr(e, "path", None)))
                 return status_of(e)
+
+
+def given_twice(command: click.Command, args: list[str]) -> str | None:
+    """An option of one value that is there again: click takes the last value and passes the others over."""
+    options = {name: one for one in command.params if isinstance(one, click.Option) and not one.is_flag and not one.count for name in one.opts}
+    seen: set[str | None] = set()
+    left = iter(args)
+    for arg in left:
+        if arg == "--":
+            return None
+        name, attached = (arg.partition("=")[0], "=" in arg) if arg.startswith("--") else (arg[:2], len(arg) > 2)
+        option = options.get(name)
+        if option is None:
+            continue
+        if option.name in seen and not option.multiple:
+            return name
+        seen.add(option.name)
+        if not attached:
+            next(left, None)
+    return None
 
 
 def guard(work: Callable[[], int]) -> int:

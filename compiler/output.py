@@ -230,6 +230,8 @@ def check_target(target: str | None, *read: tuple[str, str | None], makes_folder
         raise Failure("cannot write standard output: it is closed")
     if target is None or target == STDOUT:
         return
+    if not target:
+        raise Failure("an output without a name: a file is expected, or - for standard output")
     folder_of = os.path.dirname(os.path.realpath(target))
     if not makes_folder and not os.path.isdir(folder_of):
         raise Failure(f"cannot write {target}: there is no folder {os.path.dirname(target)}")

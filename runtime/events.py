@@ -264,6 +264,8 @@ class _Reader:
             if self.block is None:
                 self.timed.append((self.now, first.span))
         command = line.next("what happens")
+        if re.match("-[0-9.]", command.text):
+            raise _Wrong(f"{command.text} is no time: nothing happens before 0", command.span, "times are counted from the start, or with + from the line before")
         if command.text not in self.commands:
             raise _Wrong(f"there is no event '{command.text}'", command.span, _suggest(command.text, tuple(self.commands)))
         self.commands[command.text](line, command)
@@ -312,6 +314,8 @@ class _Reader:
             while (more := line.peek()) is not None and more.octets is not None:
                 data += more.octets
                 line.next("octets")
+            if more is not None and re.fullmatch("[0-9a-fA-F]+", more.text):
+                raise _Wrong(f"{more.text} ends with half an octet", more.span, "an octet is two hex digits, as in 08")
         elif (match := re.fullmatch(rf"(.+)#({_DIGITS})", token.text)) is not None:
             frames = self.frames(match[1], token.span)
             number = int(match[2])

@@ -426,6 +426,22 @@ def test_no_option_is_passed_over(tag, args, why):
     assert why in refusal(*(arg.format(tag.with_suffix("")) for arg in args))
 
 
+@pytest.mark.parametrize("args,why", [
+    (["run", "{}", "--in", "a.pcap", "--in", "b.pcap"], "run: --in is given twice, and takes one value"),
+    (["run", "{}", "--in=a.pcap", "--in=a.pcap"], "run: --in is given twice"), (["build", "{}", "-O0", "-O", "s"], "build: -O is given twice"),
+    (["build", "{}", "-o", ""], "-o takes a folder's name"), (["pack", "{}", "-o", ""], "an output without a name"),
+    (["run", "{}", "--in", RECORDING, "--out", ""], "an output without a name"),
+])
+def test_options_that_say_nothing_or_two_things(tag, args, why):
+    assert why in refusal(*(arg.format(tag) for arg in args))
+
+
+def test_an_option_of_several_values_may_be_repeated(tag):
+    """And what another option takes is no option."""
+    assert lpnc("build", tag, "--emit", "ir", "--emit", "asm", "-o", tag.parent / "out").exit_code == 0
+    assert "--in is given twice" not in refusal("run", tag, "--in", "--in")
+
+
 def test_output_folder_that_is_missing(tag, frames, tmp_path):
     assert "there is no folder" in refusal("run", tag, "--in", frames, "--out", tmp_path / "no" / "y.pcap")
     assert not (tmp_path / "no").exists()

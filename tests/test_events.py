@@ -116,7 +116,7 @@ def test_captures_play_at_their_own_times_without_what_is_damaged(capture):
     ("air 00 rssi=-129", "1:8", "rssi=-129 is out of range"),
     ("air 00 rss=1", "1:8", "there is no 'rss' here"),
     ("air 00 rssi=1 rssi=1", "1:15", "rssi is given twice"),
-    ("air 00 000", "1:8", "000 is not expected here"),
+    ("air 00 000", "1:8", "000 ends with half an octet"),
     ('air "abc', "1:5", "this text has no end"),
     ("app.tx 00", "1:1", "app.tx has no port="),
     ("net.rx layer=1 00", "1:1", "net.rx has no selector="),
@@ -144,6 +144,8 @@ def test_captures_play_at_their_own_times_without_what_is_damaged(capture):
     ("every 5 ms", "1:1", "there is no event 'every'"),
     ("capture nothing.pcap", "1:9", "nothing.pcap: No such file or directory"),
     ("air nothing.pcap#1", "1:5", "nothing.pcap: No such file or directory"),
+    ("air 41 8", "1:8", "8 ends with half an octet"),
+    ("-5 ms air 41", "1:1", "-5 is no time: nothing happens before 0"),
     ("capture no\0thing.pcap", "1:9", "unexpected character U+0000"),
     ("replace no\0thing.lpn", "1:9", "unexpected character U+0000"),
 ])

@@ -9,8 +9,10 @@ from test_lang_rules import ALL, cases
 
 import lpn.lang
 from lpn.lang.check import check
+from lpn.lang.check.unsent import unsent
 from lpn.lang.diagnostics import DiagnosticError, Diagnostics
 from lpn.lang.loader import load
+from lpn.lang.source import Source
 
 LANG = Path(lpn.lang.__file__ or lpn.lang.__path__[0]).resolve()
 LANG = LANG.parent if LANG.is_file() else LANG
@@ -64,6 +66,18 @@ def test_mistakes_between_files(tmp_path: Path) -> None:
         "there is no module d.lpn", "'f256' calls what calls others, 257 in each other, and at most 256 are put in line"]
 
 
+def for_a_node() -> list[str]:
+    """What only those are told who build for a node."""
+    found = unsent(check(load(Source("x.lpn", "processor P(inout meta m) { apply { m.verdict = TRANSMIT; } }\nprotocol X version 1 { on radio.tx_start : P; on radio.tx_done : P; }\n"))))
+    return [line for one in found for line in (one.message, *one.hints)]
+
+
+def test_what_a_node_does_not_send() -> None:
+    """From an interrupt nothing is sent at all."""
+    assert for_a_node() == ["a node sends nothing here: the chain of radio.tx_start has no deparser", "a node sends nothing here: the chain of radio.tx_done has no deparser",
+                            "put one behind it: P -> Tx"]
+
+
 def lines_that_report(folder: Path) -> set[tuple[str, int]]:
     """The lines of the front end on the stack whenever a diagnostic is made, over all cases."""
     seen: set[tuple[str, int]] = set()
@@ -81,6 +95,7 @@ def lines_that_report(folder: Path) -> set[tuple[str, int]]:
         for case in ALL:
             cases.said(case.values[0].text)
         several_files(folder)
+        for_a_node()
     finally:
         Diagnostics._add = add              # type: ignore[method-assign]
     return seen

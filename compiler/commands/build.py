@@ -57,6 +57,8 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
         raise click.UsageError(f"target xdp has no {' and no '.join(wrong)}: those are for nodes, Linux takes the object (--emit obj)")
     if target != "lpn" and asked("--on"):
         raise click.UsageError(f"--on is about worst-case times, and for target {target} none are computed")
+    if not folder:
+        raise click.UsageError("-o takes a folder's name: . is the working folder, - standard output")
     if as_json and folder == STDOUT:
         raise click.UsageError("-o - leaves no room for --json on standard output")
     given = read_source(file)
