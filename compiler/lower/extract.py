@@ -189,10 +189,12 @@ class Extracts:
             elif self.may_appear(inst, u):
                 inst.put(u, zero)
         if known is not None:
+            if u in inst.held:
+                self.hold(inst, u, octets)
             self.advance_static(octets)
         elif u.variable:
             self.require_lookahead()
-            if self.meeting_point.brief:
+            if self.meeting_point.brief or u in inst.held:
                 self.step_over(inst, u)
             else:
                 self.b.store(self.at(self.cursor(), inst.octets(u)), self.cursor_slot)
@@ -201,14 +203,19 @@ class Extracts:
             self.advance_static(u.octets)
 
     def step_over(self, inst: Instance, u: Unit) -> None:
-        """What may be absent, or of several sizes: each adds its octets where it is chosen. LLVM would choose a number and add that."""
+        """What may be absent, or of several sizes: each adds its octets where it is chosen. LLVM would choose a number and add that. What is held is taken
+        there: nobody asks again whether it is."""
         b, done = self.b, self.b.append_basic_block("stepped")
 
         def step(octets: int) -> None:
             self.mark(keeps=True)
+            if u in inst.held:
+                self.hold(inst, u, octets)
             b.store(self.at(self.cursor(), octets), self.cursor_slot)
             b.branch(done)
 
+        if u in inst.held:
+            self.hold(inst, u, 0)
         if u.choice is None:
             there = b.append_basic_block("there")
             with self.this_is(inst):
@@ -225,6 +232,10 @@ class Extracts:
                 b.position_at_end(miss)
             b.branch(done)
         b.position_at_end(done)
+
+    def hold(self, inst: Instance, u: Unit, octets: int) -> None:
+        """What lies at the cursor, or 0 where the part is absent."""
+        inst.held[u].set(self.load_packet(self.cursor(), 0, u.bits, u.little) if octets else self.constant(u.bits, 0))
 
     def absent(self, inst: Instance, u: Unit) -> Val:
         """What a unit that is not in the packet has if it is there later: 0, or the constant that its equation gives."""
@@ -259,6 +270,9 @@ class Extracts:
         self.advance_by(octets)
         if not inst.inst.in_packet:
             inst.set_varbit(u, start, octets)
+        if u.when is None:                      # as it is said
+            with self.this_is(inst):
+                bits = self.bits_of(sized)
         oversize[u.varbit] = self.is_size(bits, octets, u)
 
     def is_size(self, bits: Val, octets: ir.Value, u: Unit) -> ir.Value:

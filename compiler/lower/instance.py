@@ -13,6 +13,9 @@ from lpn.lang.types import Bits, Bool
 from .places import Place, Scalar
 
 
+MOST_HELD = 32                                  # bits of a part that is kept
+
+
 class Instance(Place):
     """`lower.this_is(instance)` makes bare field names mean this instance's. `stays`: it is always the same header."""
 
@@ -32,8 +35,10 @@ class Instance(Place):
         self.base_slots: list[ir.Value] = []
         self.varbit_slots: dict[Unit, tuple[ir.Value, ir.Value]] = {}
         self.written: dict[Unit, None] = {}     # of the image, on any way
+        self.held: dict[Unit, Scalar] = {}      # of a header that stays in the packet: parts that may be absent, as they were taken
         if inst.in_packet:
             self.base_slots = [lower.alloca(PKT, f"{inst.name}.base{r}") for r in range(inst.layout.runs)]
+            self.held = {u: Scalar(lower, Bits(u.bits), inst.name) for u in inst.layout.units if self.is_held(u)}
         elif inst in lower.laid_out and not local:
             self.image, self.where = lower.image_in_memory(inst, local), "out"
             self.aside = {u: Scalar(lower, Bits(u.bits), inst.name) for u in lower.said_last(inst)}
@@ -49,6 +54,10 @@ class Instance(Place):
                                             lower.alloca(I32, f"{inst.name}.{u.varbit.name}.len"))
         if lower.record_in_memory and not local and lower.parser_decl is None:
             lower.at_entry(self.begin_absent if lower.handles else self.load_from_record)
+
+    def is_held(self, u: Unit) -> bool:
+        """Whether a part is kept when it is taken. Without a window that would be a test more, whoever reads it."""
+        return self.local and u.when is not None and 0 < u.bits <= MOST_HELD and self.lower.target.window > 0
 
     def begin_absent(self) -> None:
         """At the entry of a handler, whose packet is empty: what it does not make valid is not emitted, counted or summed."""
@@ -116,6 +125,8 @@ class Instance(Place):
         self.set_valid(False)
         for slot in self.base_slots:
             low.b.store(low.pkt, slot)
+        for held in self.held.values():
+            held.clear()
         if self.image is not None:
             self.clear()
         for pointer, octets in self.varbit_slots.values():
@@ -297,16 +308,22 @@ class Instance(Place):
         return self.lower.truth(self.equation(f)) if isinstance(f.type, Bool) else self.equation(f)
 
     def read_stored(self, f: ast.Field) -> Val | ir.Value:
-        low = self.lower
+        low, u = self.lower, self.layout.unit_of[f]
         said = low.lazy.get((self, f))
-        v = self.if_present(self.layout.unit_of[f], lambda: self.slice_of(f) if said is None else low.resize(low.bits_of(said), field_width(f)),
-                            lambda: low.constant(field_width(f), 0))
+        if u in self.held:                      # 0 where it is absent
+            v = self.part(self.held[u].get(), f)
+        else:
+            v = self.if_present(u, lambda: self.slice_of(f) if said is None else low.resize(low.bits_of(said), field_width(f)),
+                                lambda: low.constant(field_width(f), 0))
         return low.truth(v) if isinstance(f.type, Bool) else v
 
     def slice_of(self, f: ast.Field) -> Val:
         """The field's bits, for one that is there."""
+        return self.part(self.read_unit(self.layout.unit_of[f]), f)
+
+    def part(self, unit: Val, f: ast.Field) -> Val:
         shift = self.layout.shift_of[f]
-        return self.lower.slice(self.read_unit(self.layout.unit_of[f]), shift + field_width(f) - 1, shift)
+        return self.lower.slice(unit, shift + field_width(f) - 1, shift)
 
     def equation(self, f: ast.Field) -> Val:
         low = self.lower
