@@ -62,7 +62,7 @@ class Copies:
         b.store(b.add(i, i32(STEP)), done_slot)
         nxt = b.load(done_slot, typ=I32)
         # One turn more where there may be more octets than the buffer has: what begins with it has filled it, and is refused then.
-        b.cbranch(b.icmp_unsigned("<", nxt, i32(most if has_room else OUT_SIZE if most <= OUT_SIZE else OUT_SIZE + STEP)), head, out)
+        b.cbranch(b.icmp_unsigned("<", nxt, i32(most if most <= OUT_SIZE else OUT_SIZE + STEP)), head, out)
         b.position_at_end(out)
         # opaque, or LLVM tests instead what the number was made from, and no verifier knows what that says of it
         b.store(self.opaque(b.add(start, octets)), self.at_slot)

@@ -5,6 +5,7 @@ Nobody makes or resizes one of them, or computes something of it; the first may 
 """
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from math import inf
 
 from lpn.compiler.bits import PKT
@@ -43,9 +44,13 @@ def lying_behind(program: ast.Program, record: RecordLayout, derived: Derived, c
 def longest_of(record: RecordLayout, d: ast.Deparser) -> float:
     """Octets that a deparser emits at most, as far as that is known."""
     nodes = list(walk(d.body))
-    if any(isinstance(n, ast.For) or isinstance(n, ast.Call) and isinstance(n.target, ast.Deparser) for n in nodes):
+    if any(isinstance(n, ast.For) and any(emitting(walk(n))) or isinstance(n, ast.Call) and isinstance(n.target, ast.Deparser) for n in nodes):
         return inf
-    return sum(longest(record, n) for n in nodes if isinstance(n, ast.Call) and n.target == "emit")
+    return sum(longest(record, n) for n in emitting(nodes))
+
+
+def emitting(nodes: Iterable[ast.Node]) -> Iterator[ast.Call]:
+    return (n for n in nodes if isinstance(n, ast.Call) and n.target == "emit")
 
 
 def longest(record: RecordLayout, emit: ast.Call) -> int:
@@ -57,7 +62,7 @@ def longest(record: RecordLayout, emit: ast.Call) -> int:
 
 def emits(statements: list[ast.Stmt], fields: list[ast.StructField]) -> bool:
     """Whether they emit one of these headers, or an element of one."""
-    return any(isinstance(n, ast.Call) and n.target == "emit" and instance_of(n.args[0], {}) in fields for s in statements for n in walk(s))
+    return any(instance_of(n.args[0], {}) in fields for s in statements for n in emitting(walk(s)))
 
 
 def stays(program: ast.Program, record: RecordLayout, derived: Derived, field: ast.StructField) -> bool:
