@@ -18,6 +18,7 @@ from lpn.compiler.lower.circles import Circles
 from lpn.compiler.lower.modules import ProgramLowering
 from lpn.compiler.target import TARGETS
 from lpn.lang import ast
+from lpn.lang.effects import effects
 from lpn.lang.instances import walk
 from lpn.lang.types import StructType
 
@@ -121,6 +122,16 @@ def test_what_is_written_alike_is_searched_alike_and_made_before(monkeypatch: py
                 held[n.target] |= {program} if isinstance(n.via.args[0].type, StructType) else set()
     found = len(searched), *map(len, held.values())
     assert all(one >= least for one, least in zip(found, (8, 6, 6))), found
+
+
+def test_what_lies_in_a_row_loses_its_first_elements() -> None:
+    """Of some programs: stacks that are a begin and a number (lower/runs.py), those of them that lose elements, and what stays where it lies then."""
+    found: Counter = Counter()
+    for program in programs(LIE):
+        lowering = ProgramLowering(program, TARGETS["lpn"], False)
+        moved = {e.instance for e in effects(program) if e.kind == "move"} & lowering.runs
+        found.update({"runs": bool(lowering.runs), "moved": bool(moved), "behind": bool(moved) and bool(lowering.lying_behind(program.chain))})
+    assert found["runs"] >= 6 and found["moved"] >= 3 and found["behind"] >= 1, found
 
 
 def test_many_programs_have_a_plan() -> None:
