@@ -488,3 +488,17 @@ def test_a_chain_without_a_deparser_sends_nothing_on_a_node(tmp_path):
     file.write_text(sends)
     ran = lpnc("run", file, "--in", capture)
     assert ran.stderr == "" and "not sent" not in ran.stdout
+
+
+# ---------------------------------------------------------------- captures of something else
+
+@pytest.mark.parametrize("linktype,told", [(1, "link type 1 (Ethernet)"), (101, "link type 229 (raw IPv6)"), (230, None)])
+def test_a_capture_without_frames_is_told(tag, tmp_path, linktype, told):
+    """Where all of it was dropped: the chain of radio.rx_done may take datagrams, too."""
+    capture = make_capture(tmp_path / "x.pcap", [b"\x60" + bytes(39)] * 2, linktype)
+    drops = tmp_path / "drops.lpn"
+    drops.write_text(TAG.replace("== 1)", "== 0x60)"))
+    line = "this capture has no 802.15.4 frames: what it has is of "
+    said = lpnc("run", drops, "--in", capture).stdout
+    assert line + told in said if told else line not in said
+    assert (line in lpnc("run", tag, "--in", capture).stdout) == (linktype == 1)

@@ -232,6 +232,15 @@ def test_a_bundle_is_told_too(node: Path) -> None:
     assert "radio.send 0007" in lpnc("run", bundle, "--events", node.with_name("node.events"), "--extern", "warmth=7").stdout
 
 
+def test_a_negative_answer_is_its_twos_complement(node: Path) -> None:
+    for answer, out in (("-5", "fffb"), ("-32768", "8000")):
+        assert f'"out": "{out}"' in lpnc("run", node, "--in", node.with_name("x.pcap"), "--extern", f"warmth={answer}", "--json").stdout
+    node.with_suffix(".test").write_text('test "cold" { extern warmth = -5; send hex { 00 00 }; expect TRANSMIT hex { ff fb }; }')
+    assert "all passed" in lpnc("test", node).stdout
+    node.with_suffix(".test").write_text('test "cold" { extern warmth = -32769; send hex { 00 00 }; expect TRANSMIT; }')
+    assert "-32769 does not fit int<16>" in lpnc("test", node).output
+
+
 def test_profile_is_told_too(node: Path) -> None:
     assert "1 packet" in lpnc("profile", node, "--in", node.with_name("x.pcap"), "--extern", "warmth=7").stdout
 
@@ -239,7 +248,8 @@ def test_profile_is_told_too(node: Path) -> None:
 @pytest.mark.parametrize("answers, message", [
     ([], "warmth() is a function of the node's own: say what it answers, as in --extern warmth=1"),
     (["warm=1"], "warmth() is a function of the node's own: say what it answers, as in --extern warmth=1; it declares no warm()"),
-    (["warmth=-1"], "--extern warmth=-1: the answer has 16 bits"),
+    (["warmth=-32769"], "--extern warmth=-32769: the answer has 16 bits"), (["warmth=65536"], "--extern warmth=65536: the answer has 16 bits"),
+    (["note=-1", "warmth=1"], "--extern note=-1: the answer has 0 bits"),
     (["warmth=1", "warm=1"], "the program declares no function 'warm' of the node's own; there is note, warmth"),
     (["warmth"], "'warmth' is no function and what it answers")])
 @pytest.mark.parametrize("what", ["--in", "--events"])

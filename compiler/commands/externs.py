@@ -19,7 +19,7 @@ class Answers:
         self.given, self.declared = dict(given), set[str]()
 
     def of(self, declared: Iterable[Extern]) -> Externs:
-        """A program's functions, each with its answer. Raises Failure where one has none, or one that does not fit."""
+        """A program's functions, each with its answer, a negative one as its two's complement. Raises Failure where one has none, or one that does not fit."""
         out = {}
         declared = list(declared)
         self.declared |= {extern.name for extern in declared}
@@ -28,9 +28,9 @@ class Answers:
             if number is None:
                 others = [f"it declares no {name}()" for name in self.given if name not in self.declared]
                 raise Failure("; ".join([f"{extern.name}() is a function of the node's own: say what it answers, as in --extern {extern.name}=1", *others]))
-            if not 0 <= number < 1 << extern.result:
+            if not -(1 << extern.result >> 1) <= number < 1 << extern.result:
                 raise Failure(f"--extern {extern.name}={number}: the answer has {extern.result} bits")
-            out[extern.name] = partial(constant, number)
+            out[extern.name] = partial(constant, number & (1 << extern.result) - 1)
         return out
 
     def all_known(self) -> None:
@@ -59,4 +59,4 @@ class Answer(click.ParamType):
 
 
 extern_option = click.option("--extern", "answers", multiple=True, type=Answer(), callback=lambda ctx, param, given: Answers(given),
-                             help="What a function of the node's own answers (repeatable).")
+                             help="What a function of the node's own answers (repeatable). -5: as the answer's bits have it.")

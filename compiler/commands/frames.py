@@ -9,6 +9,7 @@ import click
 
 from lpn.lang import ast, tables as control
 from lpn.lang.hooks import NoTaker, Occasion, called, name_of
+from lpn.runtime import linktype as links
 from lpn.runtime.capture import Frame, read
 from lpn.runtime.engines import Externs, Result, get_engine
 
@@ -118,7 +119,7 @@ def outcomes(capture: str, runners: list[Runner], node: Mapping[str, int] | None
 
 @dataclass
 class Totals:
-    """Sums over outcomes."""
+    """Sums over outcomes. `received`: the frames go to the chain of radio.rx_done."""
 
     frames: int = 0
     verdicts: Counter[str] = field(default_factory=Counter)
@@ -126,8 +127,10 @@ class Totals:
     insns: list[int] = field(default_factory=list)  # of the frames that reached the program, where counted
     cycles: list[tuple[int, int]] = field(default_factory=list)  # without and with wait states
     completed: Counter[str] = field(default_factory=Counter)    # verdicts on what buffers completed
+    others: Counter[int] = field(default_factory=Counter)       # link types of records that are no 802.15.4 frames, of those dropped
     unsent: int = 0                             # TRANSMIT, and no deparser made a packet
     differing: int = 0
+    received: bool = True
 
     def add(self, outcome: Outcome) -> None:
         result = outcome.result
@@ -135,6 +138,8 @@ class Totals:
         self.completed.update(one.verdict for one in result.completed)
         self.unsent += sum(one.verdict == "TRANSMIT" and one.out is None for one in (result, *result.completed))
         self.verdicts[result.verdict] += 1
+        if result.verdict == "DROP" and outcome.frame.linktype != links.IEEE802154_NOFCS:
+            self.others[outcome.frame.linktype] += 1
         if result.reason:
             self.reasons[result.reason] += 1
         if outcome.reached and result.insns is not None:
@@ -150,6 +155,9 @@ class Totals:
             out.append(f"not sent: {self.unsent:,} TRANSMIT, without a deparser there is no packet (target xdp: as it came)")
         if self.reasons:
             out.append(f"dropped: {amounts(self.reasons)}")
+        if self.received and self.frames and self.others.total() == self.frames:
+            kinds = ", ".join(links.name(linktype) for linktype in sorted(self.others))
+            out.append(f"this capture has no 802.15.4 frames: what it has is of link type {kinds}")
         if self.completed:
             out.append(f"completed in buffers: {amounts(self.completed)}")
         if self.insns:

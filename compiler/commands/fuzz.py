@@ -147,7 +147,9 @@ def _refuse_idle(kind: str) -> None:
     for option in context.command.params:
         takers = TAKEN_BY.get(str(option.name), (kind,))
         if kind not in takers and context.get_parameter_source(str(option.name)) == ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{option.opts[-1]} means nothing with {kind}" if PROGRAMS in takers else f"{option.opts[-1]} needs {' or '.join(takers)}")
+            name, those = option.opts[-1], " or ".join(takers)
+            raise click.UsageError(f"{name} means nothing with {kind}" if PROGRAMS in takers else
+                                   f"{name} means nothing with {kind}: it is for {those}{' alone' * (takers == (FILE,))}" if kind else f"{name} needs {those}")
 
 
 def _originals(files: tuple[str, ...], tables: str | None, captures: tuple[Path, ...], changes: int) -> Originals:

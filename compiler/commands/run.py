@@ -137,7 +137,7 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
     answers.all_known()
     view = Json() if as_json else Silent() if target == STDOUT else Drawn(program, tables, number) if verbose else Rows(program, tables, number)
     view.engines = engines
-    totals, rebuilt = Totals(), []
+    totals, rebuilt = Totals(received=number is None), []
     try:
         if following is not None and at == 1:
             take_over(runners, following, view, successor, 1)

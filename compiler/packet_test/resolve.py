@@ -23,7 +23,6 @@ from .words import shown
 
 SETTINGS = {"node": {"short": "node_short", "ext": "node_ext", "pan": "node_pan"},
             "meta": {"iface": "iface", "rssi": "rssi", "lqi": "lqi"}}
-SIGNED = Bits(8, True)
 INDEX = Bits(32)
 
 
@@ -146,9 +145,7 @@ class Resolver:
             if item.name not in names:
                 self.unknown(f"setting of {step.what}", item.name, item.span, list(names))
                 continue
-            value = item.pattern.value
-            signed = item.name == "rssi" and value is not None and value.kind == "number" and int(value.value) < 0   # type: ignore[call-overload]
-            number = self.values.one(item.pattern, SIGNED if signed else types[item.name])
+            number = self.values.one(item.pattern, signed_where(item.pattern, types[item.name]) if item.name == "rssi" else types[item.name])
             if number is not None:
                 step.meta[names[item.name]] = number
 
@@ -159,7 +156,8 @@ class Resolver:
         elif isinstance(type_ := functions[step.name].return_type.type, Void):
             self.error(f"{step.name}() answers nothing", step.name_span)
         else:
-            step.number = self.values.one(step.pattern, type_) or 0
+            step.number = self.values.one(step.pattern, signed_where(step.pattern, type_)) or 0
+            step.number &= (1 << type_.width) - 1 if isinstance(type_, Bits) else step.number
 
     def events(self, step: model.Events) -> None:
         """Reads the script; its mistakes have their own places."""
@@ -380,6 +378,13 @@ class Resolver:
             self.error("a field that is sent has one value", item.pattern.span)
             return
         item.wanted = self.values.wanted(item.pattern, item.place.type, sending)
+
+
+def signed_where(pattern: model.Pattern, type_: Type) -> Type:
+    """The type that a number of a node's is given in: with a sign where it is negative."""
+    value = pattern.value
+    negative = value is not None and value.kind == "number" and int(value.value) < 0      # type: ignore[call-overload]
+    return Bits(type_.width, True) if negative and isinstance(type_, Bits) else type_
 
 
 def places_of(header: ast.Header) -> dict[str, model.Place]:
