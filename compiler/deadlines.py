@@ -221,9 +221,11 @@ def times(units: Units, judgements: list[tuple[Unit, Report, Analysis | None]], 
 
 
 def wait(hooks: list[HookTime], units: Units) -> None:
-    """Fills in how long each waits for the others."""
+    """Fills in how long each waits for the others, and for what the node does behind them: it gives the radio what is to be transmitted."""
+    by_name = {unit.name: unit for unit in units.items}
+    sends = units.sends or [by_name[hook.hook.chain[-1]].deparses for hook in hooks]
     completing = {unit.name for unit in units.items if any(insn.is_call and insn.imm in COMPLETING for insn in decode(unit.text))}
-    took = [hook.us(hook.cost.most) for hook in hooks if hook.cost is not None]
+    took = [hook.us(hook.cost.most) + declared()["radio_send"] * its for hook, its in zip(hooks, sends) if hook.cost is not None]
     found = Waits([hook.hook for hook in hooks], took, [any(name in completing for name in hook.hook.chain) for hook in hooks], units.starts).found()
     for hook, one in zip(hooks, found):
         hook.wait = one

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from lpn.lang import ast
+from lpn.lang.check.unsent import may_send
 from lpn.lang.diagnostics import DiagnosticError
 from lpn.verifier.certify import NoCertificate, Sizes, certify, refusal
 from lpn.verifier.certify_labels import NotCounted, NotFollowed
@@ -72,7 +73,8 @@ class Units:
     items: list[Unit]
     sources: dict[str, list[str]]
     bundle: Bundle | None = None                # what they belong to, where that is known
-    starts: list[Start | None] = field(default_factory=list)    # by hook, who starts it, where the source is known
+    starts: list[Start | None] = field(default_factory=list)    # by hook, who starts it, where the source is known,
+    sends: list[bool] = field(default_factory=list)             # and whether its packet may go to the radio when it has run
     unread: list[str] = field(default_factory=list)             # of an object's programs, why one cannot be read
 
 
@@ -87,7 +89,8 @@ def of_image(image: Image, lines: Lines, profile: str = "lpn", contexts: tuple[s
 
 def of_compiled(compiled: Compiled) -> Units:
     return Units([unit_of(compiled, container) for container in compiled.containers],
-                 {source.name: source.lines for source in compiled.program.sources}, compiled.bundle, starts([hook for hook, _ in compiled.hooks]))
+                 {source.name: source.lines for source in compiled.program.sources}, compiled.bundle, starts([hook for hook, _ in compiled.hooks]),
+                 [not hook.timed and may_send(hook.chain) for hook, _ in compiled.hooks])
 
 
 def unit_of(compiled: Compiled, container: Container) -> Unit:

@@ -14,6 +14,7 @@ from programs import program
 from lpn.compiler.asm import assemble
 from lpn.compiler.build import compile_program
 from lpn.compiler.bundle import Hook
+from lpn.compiler.deadlines import declared
 from lpn.compiler.judge import seal
 from lpn.compiler.waits import SHORTEST_FRAME_US, Start, Waits, starts
 from lpn.lang import ast
@@ -230,6 +231,32 @@ def test_a_jitter_that_is_shorter_than_the_wait_is_told(busy):
     rows = {tuple(each["chain"]): each for line in lpnc("verify", str(busy), "--json").stdout.splitlines() for each in json.loads(line)["hooks"]}
     assert 6_400 < rows["Duty.every_125ms",]["wait_us"] < 6_500
     assert rows["Survey.every_1s",]["wait_us"] < 1_800
+
+
+ECHO = """
+header H {{ bit<8> kind; }}
+struct headers {{ H h; }}
+parser Rx(packet pkt, out headers h) {{ state start {{ pkt.extract(h.h); transition accept; }} }}
+processor Answer(inout headers h, inout meta m) {{ apply {{ {verdict} }} }}
+{deparser}
+timing T {{ register<bit<32>> n; every 100 ms within 100 us {{ n = n + 1; }} }}
+protocol P version 1 {{ on radio.rx_done : Rx -> Answer{chain}; timing : T; }}
+"""
+
+
+@pytest.mark.parametrize(("verdict", "deparses", "sends"), [
+    ("m.verdict = TRANSMIT;", True, True), ("m.verdict = TRANSMIT;", False, False), ("m.verdict = h.h.kind == 1 ? TRANSMIT : DROP;", True, True),
+    ("m.verdict = DELIVER; m.port = 7;", True, False), ("if (h.h.kind == 2) { m.verdict = DROP; } else { m.verdict = TRANSMIT; }", True, True)])
+def test_who_transmits_holds_up_the_others_until_the_radio_has_it(tmp_path, verdict, deparses, sends):
+    """The node gives the radio what a chain rebuilt before it looks for the next event. Two frames may be older, and one at work."""
+    path = tmp_path / "echo.lpn"
+    path.write_text(ECHO.format(verdict=verdict, deparser="deparser Tx(packet pkt, in headers h) { pkt.emit(h.h); }" * deparses, chain=" -> Tx" * deparses))
+    rows = {each["event"]: each for line in lpnc("verify", str(path), "--json").stdout.splitlines() for each in json.loads(line)["hooks"]}
+    bound, send = rows["every"]["wait_us"], declared()["radio_send"]
+    assert (bound > 3 * send) == sends and bound < 3 * (send * sends + 30), "on this machine's node it waits as long, or less"
+    done = lpnc("run", str(path), "--events", "-", "--declared", "--json", input="99600 us air 01\nuntil 150 ms\n")
+    [waited] = [each["wait_worst"] for each in json.loads(done.stdout.splitlines()[-1])["hooks"] if each["hook"] == "T.every_100ms"]
+    assert (waited > send // 2) == sends and waited <= bound
 
 
 # ---------------------------------------------------------------- budgets on the C node

@@ -1,8 +1,11 @@
-"""`m.verdict = TRANSMIT` in a chain without a deparser: warnings for those who build for a node or run one, where nothing is sent then. `lpnc check` does not
+"""Whether a chain sends; `m.verdict = TRANSMIT` in one without a deparser: warnings for those who build for a node or run one, where nothing is sent then. `lpnc check` does not
 know whom a program is for: the Linux kernel sends the packet as it came (target xdp)."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .. import ast
+from ..builtins import VERDICTS
 from ..diagnostics import Diagnostic, Diagnostics
 from ..hooks import EVENTS
 from ..instances import walk
@@ -24,7 +27,17 @@ def unsent(program: ast.Program) -> list[Diagnostic]:
     return out.items
 
 
+def may_send(chain: Sequence[ast.Module]) -> bool:
+    """Whether the packet may be given to the radio when a chain has run: there is one, and a verdict that may be TRANSMIT."""
+    def other(value: ast.Expr) -> bool:
+        return isinstance(value, ast.Name) and value.decl in VERDICTS and value.decl != "TRANSMIT"
+    return isinstance(chain[-1], ast.Deparser) and any(
+        sets_verdict(node) and not other(node.value) for module in chain for node in with_called(module, set()))
+
+
+def sets_verdict(node: ast.Node) -> bool:
+    return isinstance(node, ast.Assign) and isinstance(node.target, ast.Member) and node.target.decl == "verdict"
+
+
 def sends(node: ast.Node) -> bool:
-    if not isinstance(node, ast.Assign) or not isinstance(node.target, ast.Member) or node.target.decl != "verdict":
-        return False
-    return any(isinstance(one, ast.Name) and one.decl == "TRANSMIT" for one in walk(node.value))
+    return sets_verdict(node) and any(isinstance(one, ast.Name) and one.decl == "TRANSMIT" for one in walk(node.value))
