@@ -94,11 +94,10 @@ class Radio:
         if len(frame) > LONGEST_FRAME - FCS or self._sent and time < self._sent[-1].done:
             return None
         plan = self.plans.popleft() if self.plans else self.plan
-        result = "OK" if plan.result == "NOACK" and not wants_ack(frame) else plan.result       # no radio waits for one
-        start = time + plan.delay + (CCA if result == "BUSY" else TURNAROUND)
-        end = start if result == "BUSY" else start + airtime(len(frame))
-        wait = {"BUSY": 0, "NOACK": ACK_WAIT, "OK": ACK if wants_ack(frame) else 0}[result]
-        self._sent.append(Sending(frame, result, start, end, end + wait))
+        start = time + plan.delay + (CCA if plan.result == "BUSY" else TURNAROUND)
+        end = start if plan.result == "BUSY" else start + airtime(len(frame))
+        wait = {"BUSY": 0, "NOACK": ACK_WAIT, "OK": ACK if wants_ack(frame) else 0}[plan.result]
+        self._sent.append(Sending(frame, plan.result, start, end, end + wait))
         return self._sent[-1]
 
     def clear(self, time: int) -> bool:

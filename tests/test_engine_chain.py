@@ -239,7 +239,7 @@ def test_unknown_engine():
 def test_bytes_are_loaded_too():
     program = get_engine("engine").load(bundle(processor(2, 9)).to_bytes())
     assert program.run(b"").port == 9
-    with pytest.raises(EngineError, match="bundle: ends at byte 0"):
+    with pytest.raises(EngineError, match="bundle: the file is empty"):
         get_engine("engine").load(b"")
 
 

@@ -231,7 +231,7 @@ def test_json_and_what_is_sent(tmp_path):
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     summary = rows.pop()
     assert summary["kind"] == "summary" and summary["time"] == 1_500_000 and summary["drops"] == {"NotForUs": 1}
-    assert [(p["block"], p["promised"], p["kept"]) for p in summary["promises"]] == [("DutyCycle", 14.0, True)]
+    assert [(p["block"], p["promised"], p["kept"]) for p in summary["promises"]] == [("DutyCycle", 15.0, True)]
     assert {row["kind"] for row in rows} == {"ran", "sent", "received"}
     assert sum(hook["runs"] for hook in summary["hooks"]) == sum(row["kind"] == "ran" for row in rows)
     sent = [row for row in rows if row["kind"] == "sent"]
@@ -510,7 +510,7 @@ def test_a_budget_is_kept_from_the_swap_on(tmp_path, blocks, switched):
     assert "not part of that" not in radio[1]
 
 
-ANSWERS = """timing T { every 100 ms within 1 ms { radio.on(); after 1 ms { radio.off(); } } energy { radio.on <= 4 %; } }
+ANSWERS = """timing T { every 100 ms within 1 ms { radio.on(); after 1 ms { radio.off(); } } energy { radio.on <= 6 %; } }
 parser Rx(packet pkt) { state start { transition accept; } }
 processor Echo(inout meta m) { apply { m.verdict = TRANSMIT; } }
 deparser Tx(packet pkt) { }
@@ -519,7 +519,7 @@ deparser Tx(packet pkt) { }
 
 @pytest.mark.parametrize(("chain", "events", "why"), [
     ("", "20 ms radio on\n90 ms radio off", "what the events switched on, how long handlers took and waited here"),
-    ("on app.tx(7) : Rx -> Echo -> Tx;", "1 ms repeat 9 every 10 ms {\napp.tx port=7 " + "11" * 100 + "\n}", "what chains sent, how long handlers took and waited here"),
+    ("on app.tx(7) : Rx -> Echo -> Tx;", "1 ms repeat 40 every 10 ms {\napp.tx port=7 " + "11" * 100 + "\n}", "what chains sent, how long handlers took and waited here"),
     ("on app.tx(7) : Rx -> Echo -> Tx;", "20 ms radio on\n90 ms radio off", "what the events switched on, how long handlers took and waited here"),
     ("", "", None)])
 def test_what_a_budget_does_not_count_is_told_where_it_happened(tmp_path, chain, events, why):

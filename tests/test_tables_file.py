@@ -184,7 +184,7 @@ def test_what_is_wrong_with_a_value_set(value: object, message: str) -> None:
 def test_the_file_in_the_documentation():
     """It fits a program of the kind that it is for, and says what the page says."""
     page = (Path(__file__).parent.parent / "docs" / "language.md").read_text()
-    [text] = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    text = re.findall(r"```json\n(.*?)```", page, re.DOTALL)[0]
     known = program(chain("X x;", "state start { pkt.extract(h.x); transition accept; }", types="""
         enum bit<2> Mode { none, short = 2, ext }
         struct Peer { bit<64> address; Mode mode; bool known; bit<8> other; }

@@ -261,7 +261,7 @@ static void compare(checker *c, value *v, uint32_t n)
     }
     take(c, &is, n);
     if (is.kind == BYTES) {
-        REFUSE_IF((is.off & ~known(v) & 15) != 0 || !narrow(v), LPN_REFUSE_STACK);
+        REFUSE_IF(((uint32_t)is.off & ~known(v) & 15) != 0 || !narrow(v), LPN_REFUSE_STACK);
         return;
     }
     STOP_IF(v->kind != is.kind, LPN_REFUSE_VALUE);
