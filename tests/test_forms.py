@@ -313,8 +313,7 @@ def test_stack_is_saved_before_a_chain_is_divided(tmp_path: Path) -> None:
     assert stack.stack_used(compile_program(program(MANY_RUNS.read_text()), fuse=True).containers[0].image.text) <= 512
 
 
-@pytest.mark.parametrize(("name", "level", "fused"), [("flag-that-ends-a-walk", MOST, False), ("flag-that-ends-a-walk", SMALL, False), ("flag-that-ends-a-walk", MOST, True),
-                                                      ("spilled-on-the-way-back", SMALL, False)])
+@pytest.mark.parametrize(("name", "level", "fused"), [("flag-that-ends-a-walk", MOST, False), ("flag-that-ends-a-walk", SMALL, False), ("flag-that-ends-a-walk", MOST, True)])
 def test_what_has_a_certificate_at_another_level_is_made_there(name: str, level: Level, fused: bool) -> None:
     """LLVM makes loops that begin in several places, where it optimises most."""
     asked = compile_program(checked(FORMS / f"{name}.lpn"), fuse=fused, level=level)
@@ -323,6 +322,13 @@ def test_what_has_a_certificate_at_another_level_is_made_there(name: str, level:
     assert not done.refused() and all(unit.certificate for unit, *_ in done.found) and len(done.compiled.containers) == len(asked.containers)
     [note] = done.compiled.notes
     assert re.search(rf" is compiled with -O[12]: with -O{level} it has no certificate: .* slot \d+.* \(\S*{name}\.lpn:\d+\)$", note), note
+
+
+@pytest.mark.parametrize("level", LEVELS.values(), ids=LEVELS)
+def test_what_was_spilled_on_the_way_back_has_a_certificate(level: Level) -> None:
+    """Short code had none until a stack's elements were a number and a begin."""
+    done = judge.sealed_form(checked(FORMS / "spilled-on-the-way-back.lpn"), level=level)
+    assert all(unit.certificate for unit, *_ in done.found) and not done.compiled.notes
 
 
 UNCOUNTED = """header Option { bit<8> kind; bit<8> size; }

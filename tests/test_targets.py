@@ -25,7 +25,7 @@ from lpn.verifier.descriptors import FEMTO
 LIMITS = re.compile(r"target (femto|xdp) has no (buffers|radio|timers|network layer to send to|functions of the node's own)|rule 3[45] |no register and no stack is left"
                     r"|needs \d+ bytes of stack")
 LEVELS = (0, 1, SMALL)
-FIRST, EACH, GROUPS, PACKETS = 0, 4, 4, 6
+FIRST, EACH, GROUPS, PACKETS = 16, 4, 4, 6
 FOUND = Path(__file__).parent / "regressions"
 
 

@@ -105,22 +105,21 @@ void lpn_native_begin(lpn_native_frame *frame, const lpn_env *env, const lpn_vie
 int lpn_container_translate(lpn_container *container, uint16_t *code, uint32_t size, uint16_t *map, uint32_t *used)
 {
     lpn_program *program = &container->program;
-    const uint16_t seen = program->func[0].frame;
     if (!program->certified) {
         *used = 0;
         return LPN_E_UNCERTIFIED;
     }
-    const uint16_t stack = lpn_get16(container->image + LPN_IMAGE_STACK);
-    if (program->func[0].frame < stack) {
-        program->func[0].frame = program->stack;     /* what was proved, where the loader saw less: whole words, as sp has */
+    lpn_func *const whole = program->func;
+    const uint16_t seen = whole->frame;
+    if (seen < lpn_get16(container->image + LPN_IMAGE_STACK)) {
+        whole->frame = program->stack;     /* what was proved, where the loader saw less: whole words, as sp has */
     }
     lpn_thumb2 job = { program, program->clean32, (uint32_t)lpn_address(program->rodata),
                        (uint32_t)lpn_address(program->data), code, size, map };
     int error = lpn_thumb2_translate(&job, used);
-    if (error == LPN_OK) {      /* the lowest bit says: Thumb */
-        container->native = (lpn_native_code *)((uintptr_t)code | 1);
-    } else {                    /* it will be interpreted: the functions that it calls have their stack right below what it uses itself */
-        program->func[0].frame = seen;
+    whole->frame = seen;        /* where it is interpreted, the functions that it calls have their stack right below what it uses itself */
+    if (error == LPN_OK) {              /* the lowest bit, which is 0, says: Thumb */
+        container->native = (lpn_native_code *)((uintptr_t)code + 1);
     }
     return error;
 }
