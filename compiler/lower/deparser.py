@@ -5,7 +5,7 @@ from math import inf
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I32, PTR, Val, i32, is_const
+from lpn.compiler.bits import I32, PTR, Val, i32
 from lpn.compiler.layout import HeaderLayout, Unit
 from lpn.compiler.target import CTX_OUT, CTX_OUT_LEN, CTX_PAYLOAD, OUT_SIZE, WINDOW
 from lpn.lang import ast

@@ -27,7 +27,7 @@ from ..judge import made_to_run
 from ..output import percent
 from ..runner import BYTECODE, ENGINES, Cells, Runner, make_runner
 from . import model
-from .make import build, combined, refused
+from .make import build, combined
 from .match import Comparison, Difference, compare_fields, compare_octets, pattern_text
 from .names import Scribe
 from .parse import parse
