@@ -29,11 +29,12 @@ ROUNDS = 8                                      # in which times and waits becom
 @dataclass(frozen=True)
 class Wait:
     """Microseconds at most from a hook's event to its run. `behind`: by the index of a hook, how many runs of it come first, and how long each takes; of
-    `interrupts`, in between, only the number."""
+    `interrupts`, in between, only the number. `late`: how long those take whose timers may be as late as its own."""
 
     us: float
     behind: dict[int, tuple[int, float]] = field(default_factory=dict)
     interrupts: int = 0
+    late: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -125,27 +126,19 @@ class Waits:
         ahead = [i for i in self.thread if i != index and ((its := windows[i]) is None or own is None or its.may_hold_up(own, self.starts(index, i)))]
         steady = {i for i in self.thread if (its := windows[i]) is not None and not its.may_be_late()}
         runs = Counter({i: 2 if self.hooks[i].event == RX_DONE else 1 for i in ahead if self.hooks[i].context == "radio"})
+        late = sum(self.runs[i] for i in runs if self.hooks[i].jitter)
         at_work = [i for i in (*ahead, index) if i not in steady or i != index and i not in runs]       # else it is the older run that is at work
         if at_work:
             runs[max(at_work, key=lambda i: self.runs[i])] += 1
         behind = {i: (number, self.runs[i]) for i, number in runs.items()}
-        return self.interrupted(sum(number * us for number, us in behind.values()), behind)
+        us = sum(number * us for number, us in behind.values())
+        more = interrupts(us, self.interrupt)
+        return None if more is None else Wait(us + more * self.interrupt, behind, more, late)
 
     def starts(self, starter: int, index: int) -> bool:
         """Whether a hook is started by another one, or by what that starts."""
         start = self.started[index]
         return start is not None and (start.by == starter or self.starts(starter, start.by))
-
-    def interrupted(self, us: float, behind: dict[int, tuple[int, float]]) -> Wait | None:
-        """With the interrupts that come in so long a time, and in theirs."""
-        if not us or not self.interrupt:
-            return Wait(us, behind)
-        if self.interrupt >= SHORTEST_FRAME_US:
-            return None
-        number = 0
-        while (more := 1 + int((us + number * self.interrupt) // SHORTEST_FRAME_US)) > number:
-            number = more
-        return Wait(us + number * self.interrupt, behind, number)
 
     def windows(self, found: list[Wait | None]) -> list[Window | None]:
         """Of what a clock starts; None for the others."""
@@ -161,7 +154,26 @@ class Waits:
         wait = found[index]
         if wait is None:
             return
-        its = out[index] = replace(due, over=due.last + max(jitter, wait.us) + self.runs[index])
+        # when a timer comes late by its jitter nobody is at work, but older ones may be as late; an `after` has no jitter of its own
+        late = max(wait.us - wait.interrupts * self.interrupt, jitter + wait.late * (self.started[index] is None))
+        its = out[index] = replace(due, over=due.last + self.interrupted(late + self.runs[index]))
         for i, start in enumerate(self.started):
             if start is not None and start.by == index:
                 self.place(out, found, i, replace(its, first=its.first + start.least, last=its.over + start.most), jitter)
+
+    def interrupted(self, us: float) -> float:
+        """So long a time of the thread, with the interrupts in it."""
+        return us + (interrupts(us, self.interrupt) or 0) * self.interrupt
+
+
+def interrupts(us: float, each: float) -> int | None:
+    """How many interrupts of `each` microseconds come in so long a time of the thread, and in theirs; one may be at work when it begins. None: so many that the thread
+    does not go on."""
+    if not each:
+        return 0
+    if each >= SHORTEST_FRAME_US:
+        return None
+    number = 0
+    while (more := 1 + int((us + number * each) // SHORTEST_FRAME_US)) > number:
+        number = more
+    return number

@@ -6,7 +6,7 @@ node's own clock has 32 bits and may start anywhere.
 
 Time passes in a run for two reasons: each eBPF instruction takes `Costs.insn_ns`, and commands to the radio take theirs, as a rule
 only a clear channel assessment, which waits for it. What a run does happens at that moment; what interrupts do meanwhile finds the run's changes of
-state done already, as if it had made them at its start.
+state done already, as if it had made them at its start, and the thread goes on later by what they take.
 """
 
 from __future__ import annotations
@@ -243,7 +243,10 @@ class Node:
             self._causes[event, stamp] = cause
         ignored = self.dispatch.counts().ignored
         self._waited = 0
-        if self.dispatch.event(Event(event, stamp, selector, frame, rssi, lqi, iface)):
+        more = self.dispatch.event(Event(event, stamp, selector, frame, rssi, lqi, iface))
+        if self._waited:                                # an interrupt took it from the thread, which goes on that much later
+            self._busy = max(self._busy, self.time) + self._waited
+        if more:
             self._step_by(self.time)
         return self.dispatch.counts().ignored == ignored
 
@@ -317,6 +320,9 @@ class Node:
         if self._step_at != self.time:              # an earlier one has been put in its place
             return
         self._step_at = None
+        if self._busy > self.time:                      # an interrupt came since then
+            self._step_by(self._busy)
+            return
         self._waited = 0
         before = len(self.records)
         more = self.dispatch.poll()
