@@ -1,4 +1,4 @@
-"""Energy budgets of a compiled program, with how long its handlers wait for one another on the node (waits.py)."""
+"""Energy budgets of a compiled program, with how long its handlers wait for one another on the node, and for interrupts (waits.py)."""
 from __future__ import annotations
 
 import math
@@ -10,6 +10,7 @@ from lpn.lang.diagnostics import Diagnostics
 from .build import Compiled
 from .deadlines import Times, times
 from .judge import Sealed
+from .waits import interrupts
 
 
 def settle(compiled: Compiled, timed: Times) -> Diagnostics:
@@ -18,13 +19,17 @@ def settle(compiled: Compiled, timed: Times) -> Diagnostics:
     if not compiled.program.promises:
         return diagnostics
     waits: dict[ast.Handler, int] = {}
+    interrupt = sum(time.us(time.cost.most) if time.cost is not None else math.inf for time in timed.hooks if time.hook.context == "isr")
+    if interrupts(0, interrupt) is None and (handler := next((hook.chain[0] for each in compiled.program.promises for hook, _ in each.runs), None)) is not None:
+        diagnostics.error(f"how long interrupts hold up '{handler.name}' is not known, and a budget counts it", handler.span, why_not(timed))
+        return diagnostics
     for (hook, _), time in zip(compiled.hooks, timed.hooks):
         if hook.event == "after" and isinstance(handler := hook.chain[0], ast.Handler):
             if time.wait is None:
                 diagnostics.error(f"how long '{handler.name}' may wait is not known, and a budget counts it", handler.span, why_not(timed))
                 return diagnostics
             waits[handler] = math.ceil(time.wait.us)
-    found = promised(compiled.program, diagnostics, waits)
+    found = promised(compiled.program, diagnostics, waits, lambda us: math.ceil(us + (interrupts(us, interrupt) or 0) * interrupt) if us else 0)
     if not diagnostics.errors:
         compiled.promises = found
         compiled.reseal()

@@ -246,6 +246,7 @@ class Node:
         more = self.dispatch.event(Event(event, stamp, selector, frame, rssi, lqi, iface))
         if self._waited:                                # an interrupt took it from the thread, which goes on that much later
             self._busy = max(self._busy, self.time) + self._waited
+            self.radio_state.hold_up(self.time, self._waited)
         if more:
             self._step_by(self.time)
         return self.dispatch.counts().ignored == ignored

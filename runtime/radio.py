@@ -89,6 +89,10 @@ class Radio:
         """radio.on(), radio.off()."""
         insort(self._switches, (time, on), key=lambda each: each[0])
 
+    def hold_up(self, time: int, us: int) -> None:
+        """Who is about to switch it after `time` does so that much later."""
+        self._switches = [(at + us if at > time else at, on) for at, on in self._switches]
+
     def send(self, time: int, frame: bytes) -> Sending | None:
         """Start sending; None when the frame before is still on its way, or this one is longer than any on the air."""
         if len(frame) > LONGEST_FRAME - FCS or self._sent and time < self._sent[-1].done:

@@ -16,7 +16,7 @@ from lpn.compiler.build import compile_program
 from lpn.compiler.bundle import Hook
 from lpn.compiler.deadlines import declared
 from lpn.compiler.judge import seal
-from lpn.compiler.waits import SHORTEST_FRAME_US, Start, Waits, starts
+from lpn.compiler.waits import SHORTEST_FRAME_US, Start, Waits, interrupts, starts
 from lpn.lang import ast
 from lpn.lang.check.energy import promised
 from lpn.lang.diagnostics import Diagnostics
@@ -329,6 +329,45 @@ def test_the_radio_is_not_on_for_longer(rows, others, seed):
     runs = sum((end // h.period + 1) * us for h, us in proved[0].runs)
     assert on <= runs
     event(f"{min(10 * on // runs, 9)} tenths of what is proved")
+
+
+def test_the_radio_is_on_while_interrupts_hold_up_who_switches_it_off():
+    checked = program("""
+register<bit<32>> seen;
+register<bit<32>>[16] times;
+timing Duty {
+    every 20 ms within 2 ms { radio.on(); for (i in 0..14) { if (radio.cca() == BUSY) { seen = seen + 1; } } radio.off(); }
+    on radio.rx_start(frame) { for (i in 0..16) { times[i] = frame.time + i; } }
+    energy { radio.on <= 100 %; }
+}
+""")
+    compiled = compile_program(checked)
+    units, found = seal(compiled)
+    _, interrupt = [report.max_insns for _, report, _ in found]
+    node = native_node(compiled.bundle, radio=Radio(False), costs=Costs(1_000, CCA, 0))
+    for at in range(0, 200_000, SHORTEST_FRAME_US):
+        node.post(at, "radio.rx_start")
+    node.run(200_000)
+    on = node.radio_state.on_time(0, node.time)
+    [alone], [counted] = (promised(checked, Diagnostics(), {}, *lasts) for lasts in ((), (lambda us: us + interrupts(us, interrupt) * interrupt,)))
+    assert 10 * alone.runs[0][1] < on <= 10 * counted.runs[0][1]
+
+
+@pytest.mark.parametrize(("turns", "told"), [(1, ""), (300, "of the time, and <= 11 % is promised"),
+                                             (900, "how long interrupts hold up 'Duty.every_20ms' is not known, and a budget counts it")])
+def test_a_budget_counts_interrupts(tmp_path, turns, told):
+    path = tmp_path / "busy.lpn"
+    path.write_text(f"""
+register<bit<32>>[900] heard;
+timing Duty {{
+    every 20 ms within 2 ms {{ radio.on(); if (radio.cca() == CLEAR) {{ radio.off(); }} radio.off(); }}
+    on radio.rx_start(frame) {{ for (i in 0..{turns}) {{ heard[i] = heard[i] / (frame.time | 1); }} }}
+    energy {{ radio.on <= 11 %; }}
+}}
+""")
+    assert lpnc("check", str(path)).exit_code == 0
+    done = lpnc("verify", str(path))
+    assert (done.exit_code == 1) == bool(told) and told in done.stdout + done.stderr
 
 
 def looks_of(node: object) -> int:

@@ -2,18 +2,19 @@
 
 One run of a handler of period P, with all that its `after` blocks do, keeps the radio on for at most
 
-    within                      if it switches the radio on, or finds it on: whatever it does meanwhile
+    within                      if it switches the radio on, or finds it on: whatever it does meanwhile, and whatever interrupts it
   + T + late + ...              if a path ends with the radio on: until the soonest `after` that switches it off on each of
                                 its paths has run, and that one's own time. It begins `jitter` late, or as late as others
-                                hold it up, which only the compiler knows: it asks once more
+                                hold it up
   + TX_US                       for each frame that it sends
 
-and the shares of all handlers of the program add up. What is longer than its period is on all the time. Handlers of events
+and the shares of all handlers of the program add up. What is longer than its period is on all the time. How long others hold up a handler,
+and what interrupts take while it runs, only the compiler knows: it asks once more. Handlers of events
 have no period: they may not switch the radio on, nor send, in a program with a budget; chains may send, which is not counted.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -116,14 +117,15 @@ def blocks_of(program: ast.Program) -> list[ast.Timing]:
     return list(dict.fromkeys(block for block in blocks if block is not None))
 
 
-def promised(program: ast.Program, diagnostics: Diagnostics, waits: Mapping[ast.Handler, int]) -> list[Promise]:
-    """The budgets that hold. `waits`: how long others may hold up bodies of `after` blocks, microseconds."""
+def promised(program: ast.Program, diagnostics: Diagnostics, waits: Mapping[ast.Handler, int], interrupted: Callable[[int], int] = int) -> list[Promise]:
+    """The budgets that hold. `waits`: how long others may hold up bodies of `after` blocks, microseconds; `interrupted`: how long a run of so many microseconds
+    lasts with the interrupts that come in it."""
     before = diagnostics.errors
     runs: list[tuple[Hook, Cost]] = []
     for hook in program.hooks:
         if hook.period:
             try:
-                runs.append((hook, Handlers(hook, waits).worst()))
+                runs.append((hook, Handlers(hook, waits, interrupted).worst()))
             except Refused as e:
                 diagnostics.error(e.message, e.span, e.hint, notes=e.notes)
     if diagnostics.errors > before:
@@ -183,9 +185,9 @@ def afters(handler: ast.Handler) -> Iterator[ast.After]:
 class Handlers:
     """One handler that a clock starts, with its `after` blocks."""
 
-    def __init__(self, hook: Hook, waits: Mapping[ast.Handler, int]) -> None:
+    def __init__(self, hook: Hook, waits: Mapping[ast.Handler, int], interrupted: Callable[[int], int] = int) -> None:
         assert isinstance(hook.chain[0], ast.Handler)
-        self.root, self.jitter, self.waits = hook.chain[0], hook.jitter, waits
+        self.root, self.jitter, self.waits, self.interrupted = hook.chain[0], hook.jitter, waits, interrupted
         self.known: dict[tuple[ast.Handler, bool], Cost | Refused] = {}
 
     def worst(self) -> Cost:
@@ -216,7 +218,7 @@ class Handlers:
         us, off = 0, way.off
         late: tuple[ast.After, ...] = ()
         if way.was_on is not None:
-            us = number(handler.within)
+            us = self.interrupted(number(handler.within))
             if not us:
                 raise Refused(f"how long '{self.root.name}' may take is not known", handler, "the radio is on meanwhile: give it a deadline, as in within 1 ms",
                               ("it is switched on here", way.was_on.span))
