@@ -186,7 +186,7 @@ def test_the_example():
     assert any("radio.rx_done" in line and "TRANSMIT" in line for line in lines)
     assert any("DROP NotForUs" in line for line in lines) and "dropped: 1 NotForUs" in lines
     assert "sent: 3 frames, 2 OK, 1 NOACK" in lines
-    assert any(line.startswith("radio on: 1.6") and "DutyCycle promises at most 15 %" in line for line in lines)
+    assert any(line.startswith("radio on: 1.6") and "DutyCycle promises at most 15.1 %" in line for line in lines)
 
 
 SENDS = """
