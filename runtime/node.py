@@ -168,7 +168,7 @@ class Node:
         now, detail, value = self.moment(), "", 0
         took = self._costs.of(f"radio_{command}")
         if command == "cca":
-            clear = self.radio_state.clear(now + max(took - air.CCA, 0))
+            clear = self.radio_state.clear(now + max(took - air.CCA, 0), now)
             detail, value = ("CLEAR", 0) if clear else ("BUSY", 1)
         elif command == "channel":
             self.radio_state.channel = argument

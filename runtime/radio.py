@@ -79,6 +79,7 @@ class Radio:
     plans: deque[TxPlan] = field(default_factory=deque)     #: for the next frames, one each
     plan: TxPlan = TxPlan()                                 #: for the ones after those
     _switches: list[tuple[int, bool]] = field(default_factory=list)
+    _looks: list[tuple[int, int]] = field(default_factory=list)     #: from when to when it looked at the channel; in order
     _busy: list[tuple[int, int]] = field(default_factory=list)      #: when CCA says BUSY, whatever is on the air; in order
     _sent: list[Sending] = field(default_factory=list)
     _air: list[Heard] = field(default_factory=list)
@@ -104,9 +105,10 @@ class Radio:
         self._sent.append(Sending(frame, plan.result, start, end, end + wait))
         return self._sent[-1]
 
-    def clear(self, time: int) -> bool:
-        """A clear channel assessment that begins at `time`."""
+    def clear(self, time: int, woke: int | None = None) -> bool:
+        """A clear channel assessment that begins at `time`, of a radio that was told so at `woke`: one that is off is on since then."""
         end = time + CCA
+        self._looks.append((time if woke is None else woke, end))
         last = bisect_left(self._busy, end, key=lambda each: each[0])
         busy = last > 0 and self._busy[last - 1][1] > time
         sending = self._sent[bisect_right(self._sent, time, key=lambda s: s.done):]
@@ -173,5 +175,7 @@ class Radio:
             yield since, end, before
 
     def on_time(self, start: int, end: int) -> int:
-        """Microseconds between the two that the radio is not off."""
-        return sum(b - a for a, b, state in self.states(start, end) if state != "off")
+        """Microseconds between the two that the radio is not off, or looks at the channel."""
+        looks = [(max(a, start), min(b, end)) for a, b in self._looks if b > start and a < end]
+        return (sum(b - a for a, b, state in self.states(start, end) if state != "off")
+                + sum(b - a for look in looks for a, b, state in self.states(*look) if state == "off"))

@@ -12,8 +12,9 @@ from programs import program
 
 from lpn.compiler.build import compile_program
 from lpn.compiler.bundle import Bundle, Energy
+from lpn.compiler.deadlines import declared
 from lpn.lang import ast
-from lpn.lang.check.energy import TX_US
+from lpn.lang.check.energy import CCA_US, TX_US
 from lpn.lang.check.timing import shown
 from lpn.lang.diagnostics import DiagnosticError
 from lpn.lang.reference import Reference
@@ -100,6 +101,7 @@ def simulate(checked: ast.Program, end: int, rng: random.Random, answer: int | N
     over: dict[int, int] = {}                   # when the run has ended that started a timer: nothing runs inside it
     number, total, sent = len(hooks), 0, 0
     switches: list[tuple[int, int, bool]] = []
+    looks: list[tuple[int, int]] = []           # from when to when the radio was awake for one, if it is off
     while queue:
         at, _, index = heapq.heappop(queue)
         hook, number = hooks[index], number + 1
@@ -122,6 +124,8 @@ def simulate(checked: ast.Program, end: int, rng: random.Random, answer: int | N
                 heapq.heappush(queue, (due[effect[1]], number, effect[1]))
             elif effect[0] in ("radio_on", "radio_off"):
                 switches.append((time, len(switches), effect[0] == "radio_on"))
+            elif effect[0] == "radio_cca":
+                looks.append((time, min(time + CCA_US, start + WITHIN)))
             elif effect[0] == "radio_send":
                 sent += TX_US
     since = None
@@ -129,15 +133,19 @@ def simulate(checked: ast.Program, end: int, rng: random.Random, answer: int | N
         if on and since is None:
             since = time
         elif not on and since is not None:
-            total, since = total + time - since, None
+            looks.append((since, time))
+            since = None
     assert since is None, "it stays on"
+    awake = 0
+    for begin, until in sorted(looks):
+        total, awake = total + max(until - max(begin, awake), 0), max(until, awake)
     return total + sent
 
 
 def latest(effects: tuple) -> list[int]:
     """Up to the first that switches on at once, the others at the end."""
     first = next((i for i, effect in enumerate(effects) if effect[0] == "radio_on"), -1)
-    return [0 if i <= first else WITHIN for i in range(len(effects))]
+    return [0 if i <= first or first < 0 and effect[0] == "radio_cca" else WITHIN for i, effect in enumerate(effects)]
 
 
 @settings(max_examples=40)
@@ -165,6 +173,24 @@ def test_the_bound_is_reached():
     [(hook, us)] = checked.promises[0].runs
     assert us == WITHIN + 10_000 + JITTER + WITHIN
     assert simulate(checked, hook.period, random.Random(1), 1) == us
+
+
+@pytest.mark.parametrize("within, on, us", [("", "", 3 * CCA_US), ("within 1 ms ", "", 1_000), ("within 9 ms ", "radio.on(); radio.off(); ", 9_000),
+                                            ("within 9 ms ", "if (n == 1) { return; } ", 3 * CCA_US), ("within 9 ms ", "if (n == 1) { after 1 ms { radio.cca(); } } ", 4 * CCA_US)])
+def test_a_look_wakes_a_radio_that_is_off(within, on, us):
+    [promise] = program("timing Duty { register<bit<32>> n; every 100 ms %s{ %sfor (i in 0..3) { if (radio.cca() == BUSY) { n = n + 1; } } } energy { radio.on <= 100 %%; } }"
+                        % (within, on)).promises
+    assert [each for _, each in promise.runs] == [us]
+
+
+def test_a_look_takes_as_long_as_is_declared():
+    assert CCA_US == declared()["radio_cca"]
+
+
+def test_what_comes_with_an_event_does_not_look():
+    with pytest.raises(DiagnosticError) as e:
+        program("timing T { register<bit<8>> n; on radio.tx_done(result) { n = radio.cca(); } energy { radio.on <= 100 %; } }")
+    assert e.value.diagnostics[0].message == "radio.cca() runs here as often as radio.tx_done happens, for which there is no energy budget"
 
 
 # ---------------------------------------------------------------- parts of a percent

@@ -8,9 +8,11 @@ One run of a handler of period P, with all that its `after` blocks do, keeps the
                                 hold it up
   + TX_US                       for each frame that it sends
 
+or, if it never has the radio on, CCA_US for each look at the channel, which wakes one that is off,
+
 and the shares of all handlers of the program add up. What is longer than its period is on all the time. How long others hold up a handler,
 and what interrupts take while it runs, only the compiler knows: it asks once more. Handlers of events
-have no period: they may not switch the radio on, nor send, in a program with a budget; chains may send, which is not counted.
+have no period: they may not switch the radio on, look at the channel, nor send, in a program with a budget; chains may look and send, which is not counted.
 """
 from __future__ import annotations
 
@@ -31,6 +33,8 @@ from .timing import shown
 #: 54 symbols, which nobody answers (IEEE 802.15.4, O-QPSK PHY). Around it the driver loads the frame, learns of its end and lets the radio
 #: sleep: 270 us of RIOT's on the emulated board.
 TX_US = 192 + (5 + 1 + 127) * 32 + 54 * 16 + 400
+#: A look at the channel by a radio that is off: it wakes, listens, looks and sleeps again. As long as the table of helpers declares.
+CCA_US = 917
 RADIO_SEND, RADIO_CCA = "radio.send", "radio.cca"
 PPM = 1_000_000
 WAYS = 256                                      # paths that are told apart
@@ -166,7 +170,7 @@ def percent(share: Fraction) -> str:
 def eventful(hook: Hook, diagnostics: Diagnostics) -> None:
     """What runs whenever an event comes has no share of the time."""
     for module in hook.chain:
-        forbidden = (RADIO_ON, RADIO_SEND) if isinstance(module, ast.Handler) else (RADIO_ON,)
+        forbidden = (RADIO_ON, RADIO_CCA, RADIO_SEND) if isinstance(module, ast.Handler) else (RADIO_ON,)
         nodes = list(reached(module))
         for after in afters(module) if isinstance(module, ast.Handler) else ():
             nodes += reached(after.handler) if after.handler is not None else ()
@@ -210,12 +214,14 @@ class Handlers:
     def compute(self, handler: ast.Handler, on: ast.Node | None) -> Cost:
         paths = Paths()
         ends = paths.of(handler.body, on)
-        costs = [self.of_way(handler, way, on) for way in ends]
+        looks = most(handler.body, lambda call: call in paths.deaf)
+        costs = [self.of_way(handler, way, on, looks, next(iter(paths.deaf), None)) for way in ends]
         worst = max(costs, key=lambda cost: cost.us, default=Cost())
-        return replace(worst, us=worst.us + TX_US * sends(handler.body))
+        return replace(worst, us=worst.us + TX_US * most(handler.body, lambda call: call.target == RADIO_SEND))
 
-    def of_way(self, handler: ast.Handler, way: Way, on: ast.Node | None) -> Cost:
-        us, off = 0, way.off
+    def of_way(self, handler: ast.Handler, way: Way, on: ast.Node | None, looks: int, look: ast.Call | None) -> Cost:
+        """`looks`: how often a run looks at the channel at most where the radio may be off, first of all at `look`."""
+        us, off = self.interrupted(min(CCA_US * looks, number(handler.within) or CCA_US * looks)), way.off
         late: tuple[ast.After, ...] = ()
         if way.was_on is not None:
             us = self.interrupted(number(handler.within))
@@ -234,7 +240,7 @@ class Handlers:
             us += longest(until) + max(self.jitter, wait) + after.us
             off, late = after.off, (*((until,) if wait > self.jitter else ()), *after.late)
         us += sum(max(self.started(after, None), self.started(after, after)) for after in rest)
-        return Cost(us, way.was_on or next((self.cost(one.handler, None).on for one in rest if one.handler is not None), None), off, late)
+        return Cost(us, way.was_on or look or next((self.cost(one.handler, None).on for one in rest if one.handler is not None), None), off, late)
 
     def started(self, after: ast.After, on: ast.Node | None) -> int:
         """What an `after` costs that is not the one which switches off: with the radio on, what it leaves on is not its own."""
@@ -304,7 +310,7 @@ class Paths:
                 return set()
             case ast.After():
                 ways = self.expression(node.delay, ways)
-                if any(isinstance(one, ast.Call) and one.target in (RADIO_ON, RADIO_OFF, RADIO_SEND) for one in below(node)):
+                if any(isinstance(one, ast.Call) and one.target in (RADIO_ON, RADIO_OFF, RADIO_CCA, RADIO_SEND) for one in below(node)):
                     ways = {replace(way, pending=way.pending | {node}) for way in ways}
             case ast.Assign():
                 ways = self.expression(node.target, self.expression(node.value, ways))
@@ -396,38 +402,38 @@ def below(after: ast.After) -> Iterator[ast.Node]:
                 todo.append(node.target.body)
 
 
-def sends(node: object, known: dict[ast.Function, int] | None = None) -> int:
-    """Frames that a run gives to the radio at most, without what its `after` blocks send. `known`: of functions."""
+def most(node: object, counted: Callable[[ast.Call], bool], known: dict[ast.Function, int] | None = None) -> int:
+    """How many such calls a run makes at most, without those of its `after` blocks. `known`: of functions."""
     known = {} if known is None else known
     match node:
         case None:
             return 0
         case ast.After():
-            return sends(node.delay, known)
+            return most(node.delay, counted, known)
         case ast.If():
-            return sends(node.cond, known) + max(sends(node.then, known), sends(node.otherwise, known))
+            return most(node.cond, counted, known) + max(most(node.then, counted, known), most(node.otherwise, counted, known))
         case ast.Switch():
-            return sends(node.value, known) + max((sends(block, known) for _, block in node.cases), default=0)
+            return most(node.value, counted, known) + max((most(block, counted, known) for _, block in node.cases), default=0)
         case ast.For():
-            return max(number(node.high) - number(node.low), 0) * sends(node.body, known)
+            return max(number(node.high) - number(node.low), 0) * most(node.body, counted, known)
         case ast.Block():
-            return sum(sends(one, known) for one in node.statements)
+            return sum(most(one, counted, known) for one in node.statements)
         case ast.Assign():
-            return sends(node.value, known) + sends(node.target, known)
+            return most(node.value, counted, known) + most(node.target, counted, known)
         case ast.VarDecl():
-            return sends(node.init, known)
+            return most(node.init, counted, known)
         case ast.Return():
-            return sends(node.value, known)
+            return most(node.value, counted, known)
         case ast.ExprStmt():
-            return sends(node.call, known)
+            return most(node.call, counted, known)
         case ast.Expr():
             total = 0
             for one in walk(node):
                 if isinstance(one, ast.Call) and isinstance(one.target, ast.Function):
                     if one.target not in known:
-                        known[one.target] = sends(one.target.body, known)
+                        known[one.target] = most(one.target.body, counted, known)
                     total += known[one.target]
                 elif isinstance(one, ast.Call):
-                    total += one.target == RADIO_SEND
+                    total += counted(one)
             return total
     return 0
