@@ -231,7 +231,7 @@ def test_json_and_what_is_sent(tmp_path):
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     summary = rows.pop()
     assert summary["kind"] == "summary" and summary["time"] == 1_500_000 and summary["drops"] == {"NotForUs": 1}
-    assert [(p["block"], p["promised"], p["kept"]) for p in summary["promises"]] == [("DutyCycle", 15.0, True)]
+    assert [(p["block"], p["promised"], p["kept"]) for p in summary["promises"]] == [("DutyCycle", 15.1, True)]
     assert {row["kind"] for row in rows} == {"ran", "sent", "received"}
     assert sum(hook["runs"] for hook in summary["hooks"]) == sum(row["kind"] == "ran" for row in rows)
     sent = [row for row in rows if row["kind"] == "sent"]
