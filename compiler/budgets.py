@@ -10,7 +10,7 @@ from lpn.lang.diagnostics import Diagnostics
 from .build import Compiled
 from .deadlines import Times, times
 from .judge import Sealed
-from .waits import interrupts
+from .waits import SHORTEST_FRAME_US, interrupts
 
 
 def settle(compiled: Compiled, timed: Times) -> Diagnostics:
@@ -30,6 +30,9 @@ def settle(compiled: Compiled, timed: Times) -> Diagnostics:
                 return diagnostics
             waits[handler] = math.ceil(time.wait.us)
     found = promised(compiled.program, diagnostics, waits, lambda us: math.ceil(us + (interrupts(us, interrupt) or 0) * interrupt) if us else 0)
+    for error in diagnostics.items:
+        error.notes += [(f"an interrupt counts, too, each {SHORTEST_FRAME_US} us: this one takes {math.ceil(time.us(time.cost.most))} us", hook.chain[0].span)
+                        for (hook, _), time in zip(compiled.hooks, timed.hooks) if hook.context == "isr" and time.cost is not None]
     if not diagnostics.errors:
         compiled.promises = found
         compiled.reseal()

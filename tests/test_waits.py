@@ -368,6 +368,7 @@ timing Duty {{
     assert lpnc("check", str(path)).exit_code == 0
     done = lpnc("verify", str(path))
     assert (done.exit_code == 1) == bool(told) and told in done.stdout + done.stderr
+    assert ("an interrupt counts, too, each 192 us: this one takes " in done.stdout + done.stderr) == ("promised" in told)
 
 
 def looks_of(node: object) -> int:
