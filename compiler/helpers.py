@@ -153,7 +153,7 @@ def render_header(helpers: tuple[Helper, ...] = HELPERS) -> str:
     lines += [
         f"#define LPN_HELPER_MAX {max(h.number for h in helpers)}",
         "/** A bit for each helper that is not allowed in context isr. */",
-        f"#define LPN_HELPERS_NOT_IN_ISR {sum(1 << h.number for h in helpers if 'isr' not in h.contexts):#x}ull",
+        f"#define LPN_HELPERS_NOT_IN_ISR {sum(1 << h.number for h in helpers if 'isr' not in h.contexts):#x}u",
         "/** Numbers of the node's own functions. */",
         f"#define LPN_HELPER_OWN {FIRST_OWN}",
         f"#define LPN_HELPER_OWN_MAX {LAST_OWN}",

@@ -24,6 +24,8 @@ REASONS = ("none", "SHORT", "OTHER")
 #: count cell, tail from n (radio.send of a part of the packet), trace a b, fault; verdict v arg (ends the program); promises, quiets: what its image says.
 Op = tuple
 SAID = "promises", "quiets"
+#: What an interrupt may do.
+IN_ISR = "count", "timer", "trace", "fault", "verdict", *SAID
 
 
 def text(program: Sequence[Op]) -> str:
@@ -56,8 +58,7 @@ class Meaning:
     def run(self, hook: int, event: Event, clock: int, dispatch: ModelDispatch) -> Outcome:
         packet = event.packet or b""
         platform = dispatch.platform
-        isr = dispatch.hooks[hook].context == "isr"
-        deparses = not isr and not dispatch.timing[hook]
+        deparses = dispatch.hooks[hook].context != "isr" and not dispatch.timing[hook]
         for op, *args in self.programs[hook]:
             if op in SAID:
                 continue
@@ -65,8 +66,8 @@ class Meaning:
                 verdict = VERDICTS[args[0]]
                 reason = (REASONS[args[1]] if args[1] < len(REASONS) else f"reason {args[1]}") if verdict == "DROP" else None
                 return Outcome(verdict, reason, args[1] if verdict == "DELIVER" else None, packet, rebuilt=deparses and verdict in ("ACCEPT", "TRANSMIT"))
-            if op == "fault" or isr and op not in ("count", "timer", "trace") or op == "tail" and sum(args) > len(packet):
-                text = "load out of bounds" if op == "fault" else "bad helper argument" if not isr else "helper not allowed in this context"
+            if op == "fault" or op == "tail" and sum(args) > len(packet):
+                text = "load out of bounds" if op == "fault" else "bad helper argument"
                 return Outcome("DROP", f"engine: {text}", packet=packet, fault=text)
             if op == "count":
                 self.state[args[0]] += 1

@@ -130,7 +130,7 @@ def test_the_c_binding_compares_names_and_numbers() -> None:
     call = host.ffi.callback("uint32_t(void *, const uint32_t *)", lambda user, args: args[0] + 1)
     names = [host.ffi.new("char[]", name) for name in (b"beep", b"beeper")]
     for name, args in zip(names, (1, 2)):
-        assert host.lib.lpn_host_offer(host.handle, name, args, call, host.ffi.NULL) == 0
+        assert host.lib.lpn_host_offer(host.handle, name, args, False, call, host.ffi.NULL) == 0
     bind = lambda name, args: host.error_name(host.lib.lpn_host_bind(host.handle, name, len(name), args))        # noqa: E731
     assert [bind(b"beep", 1), bind(b"beeper", 2), bind(b"beep", 2), bind(b"bee", 1), bind(b"beepers", 2), bind(b"", 1)] \
         == ["ok", "ok", *["no such function of the node"] * 4]

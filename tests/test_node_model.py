@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from node_programs import REASONS, cells, model, native, swapped
+from node_programs import IN_ISR, REASONS, cells, model, native, swapped
 
 from lpn.compiler.bundle import Hook
 from lpn.runtime.node import Costs, NodeError
@@ -49,7 +49,7 @@ def worlds(draw):
             selector = (draw(st.sampled_from(SELECTORS[event])),)
         hooks.append(Hook(event, (f"{'T' if timed else 'C'}{i}",), CONTEXT.get(event, "radio"), selector, within=draw(st.sampled_from([0, 100, 300])), **times))
     afters = [i for i, hook in enumerate(hooks) if hook.event == "after"]
-    programs = [draw(st.lists(op(afters), min_size=1, max_size=5)) for _ in hooks]
+    programs = [draw(st.lists(op(afters).filter(lambda o: o[0] in IN_ISR) if hook.context == "isr" else op(afters), min_size=1, max_size=5)) for hook in hooks]
     options = {"start": draw(st.sampled_from([0, 2**32 - 5000, 2**31 - 3000, 2**32 - 1])), "seed": draw(st.integers(0, 3)),
                "costs": Costs(0, draw(st.sampled_from([0, 128])), draw(st.sampled_from([0, 400, 400])))}
     happens = draw(st.lists(st.tuples(st.sampled_from(range(0, 9_000, 100)), st.one_of(

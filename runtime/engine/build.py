@@ -21,7 +21,7 @@ import _cffi_backend
 
 HERE = Path(__file__).parent
 SOURCES = ("image.c", "names.c", "expand.c", "load.c", "env.c", "vm.c", "vm32.c", "vm32_plan.c", "tables.c", "chain.c", "certificate.c",
-           "certificate_names.c", "state.c", "buffers.c", "node.c", "node_call.c", "node_swap.c", "pack.c", "pack_build.c", "pack_compact.c",
+           "certificate_names.c", "state.c", "buffers.c", "node.c", "node_call.c", "node_check.c", "node_swap.c", "pack.c", "pack_build.c", "pack_compact.c",
            "thumb2.c", "native.c", "host.c", "node_host.c", "thumb2_host.c", "plan_host.c", "certificate_host.c")
 HEADERS = ("lpn.h", "lpn_options.h", "lpn_node.h", "lpn_pack.h", "lpn_helpers.h", "lpn_context.h", "bytes.h", "vm.h", "vm32_offsets.h", "vm32_ops.h", "env_offsets.h", "load_offsets.h",
            "vm32_divide.inc", "node.h", "pack_form.h", "thumb2.h", "thumb2_encode.h", "thumb2_alu.h", "thumb2_memory.h", "thumb2_branch.h", "thumb2_clean.h",

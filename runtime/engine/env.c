@@ -144,13 +144,13 @@ int lpn_env_call(const lpn_env *env, const lpn_view *view, uint32_t number, cons
 int lpn_extern_bind(lpn_extern *slot, const lpn_extern *offered, uint32_t count, const char *name, size_t size,
                     uint32_t args)
 {
-    for (uint32_t i = 0; i < count; i++) {
+    for (const lpn_extern *one = offered, *const end = offered + count; one != end; one++) {
         size_t n = 0;
-        while (n < size && offered[i].name[n] == name[n] && name[n] != 0) {
+        while (n < size && one->name[n] == name[n] && name[n] != 0) {
             n++;
         }
-        if (n == size && offered[i].name[n] == 0 && offered[i].args == args) {
-            *slot = offered[i];
+        if (n == size && one->name[n] == 0 && one->args == args) {
+            *slot = *one;
             return LPN_OK;
         }
     }

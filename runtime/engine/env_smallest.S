@@ -213,7 +213,7 @@ lpn_extern_bind:
     ldr r6, [sp, #20]               /* size */
 1:  subs r2, #1
     blo 5f
-    ldr r4, [r1, #EXTERN_ARGS]
+    ldrh r4, [r1, #EXTERN_ARGS]
     ldr r5, [sp, #24]
     cmp r4, r5
     bne 4f

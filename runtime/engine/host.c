@@ -307,13 +307,13 @@ void lpn_host_commit(lpn_host *host, uint32_t table)
     lpn_table_commit(&host->table[table], changing(&host->table[table]));
 }
 
-int lpn_host_offer(lpn_host *host, const char *name, uint32_t args,
+int lpn_host_offer(lpn_host *host, const char *name, uint32_t args, bool isr,
                    uint32_t (*call)(void *user, const uint32_t *args), void *user)
 {
     if (host->offers == MAX_EXTERNS) {
         return LPN_E_MEMORY;
     }
-    host->offered[host->offers++] = (lpn_extern){ name, args, call, user };
+    host->offered[host->offers++] = (lpn_extern){ name, (uint16_t)args, isr, call, user };
     return LPN_OK;
 }
 

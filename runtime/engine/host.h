@@ -87,8 +87,8 @@ void lpn_host_release(lpn_host *host, const uint8_t *entry);
 /* What helpers see of a run that another engine makes: the packet, the output buffer, the clock. */
 void lpn_host_view(lpn_host *host, const uint8_t *packet, uint32_t size, const uint8_t *out, uint32_t now);
 
-/* Offer a function of the node's own to programs; `name` stays the caller's. Then bind the bundle's, in order. */
-int lpn_host_offer(lpn_host *host, const char *name, uint32_t args,
+/* Offer a function of the node's own to programs; `name` stays the caller's; `isr`: interrupts may call it. Then bind the bundle's, in order. */
+int lpn_host_offer(lpn_host *host, const char *name, uint32_t args, bool isr,
                    uint32_t (*call)(void *user, const uint32_t *args), void *user);
 int lpn_host_bind(lpn_host *host, const char *name, size_t size, uint32_t args);
 

@@ -90,7 +90,9 @@
     X(LPN_E_UNCERTIFIED, "no certificate, and this node asks for one") \
     X(LPN_E_CERTIFICATE, "certificate refused") \
     /* what a firmware leaves out */ \
-    X(LPN_E_LEFT_OUT, "this firmware leaves out what it needs")
+    X(LPN_E_LEFT_OUT, "this firmware leaves out what it needs") \
+    /* what a node has for hooks */ \
+    X(LPN_E_TIME, "every and slot may take too much of the time")
 
 #define LPN_ERROR_CODE(code, name) code,
 enum lpn_error { LPN_ERRORS(LPN_ERROR_CODE) LPN_ERROR_COUNT };
@@ -314,7 +316,8 @@ void lpn_buffer_sweep(lpn_buffer *buffer, uint32_t now);
 /** A function of the node that programs declare with `extern`: numbers in, a number out. */
 typedef struct {
     const char *name;
-    uint32_t args;              /**< how many numbers it takes, at most 5 */
+    uint16_t args;              /**< how many numbers it takes, at most 5 */
+    bool isr;                   /**< interrupts may call it: it neither waits nor shares what the thread may have in hand */
     uint32_t (*call)(void *user, const uint32_t *args);     /**< args: always 5 words */
     void *user;
 } lpn_extern;

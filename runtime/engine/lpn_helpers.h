@@ -56,7 +56,7 @@
 #define LPN_HELPER_BUFFER_DROP 15
 #define LPN_HELPER_MAX 15
 /** A bit for each helper that is not allowed in context isr. */
-#define LPN_HELPERS_NOT_IN_ISR 0xffe2ull
+#define LPN_HELPERS_NOT_IN_ISR 0xffe2u
 /** Numbers of the node's own functions. */
 #define LPN_HELPER_OWN 128
 #define LPN_HELPER_OWN_MAX 255

@@ -50,6 +50,8 @@ enum lpn_tx_result { LPN_TX_OK, LPN_TX_BUSY, LPN_TX_NOACK };
 
 #define LPN_MAX_FRAME 127                   /**< octets that a radio can hear (IEEE 802.15.4, aMaxPhyPacketSize): what hooks' bounds rest on */
 #define LPN_MAX_HOOKS 64
+#define LPN_LOAD_US 4096                    /**< a node's load is what of so many microseconds is taken */
+#define LPN_RUN_INSNS 40                    /**< what a node does around a run, in instructions */
 #define LPN_MAX_SELECTORS 2
 
 /**
@@ -188,6 +190,7 @@ typedef struct {
     lpn_work *thread, *isr;         /**< `isr` may be NULL when no hook has that context */
     uint64_t ext;                   /**< EUI-64 */
     uint16_t short_address, pan;
+    uint32_t load;                  /**< instructions that all hooks of `every` and `slot` may take in LPN_LOAD_US, LPN_RUN_INSNS for each run among them; 0: any */
 
     uint32_t ignored;               /**< events that no hook wanted */
     uint32_t lost;                  /**< events that were pending when a swap took their hook away */
@@ -210,8 +213,16 @@ unsigned lpn_node_event(lpn_node *node, const lpn_event *event);
 /** Run at most one hook; true when there is more to do now. In the thread only. */
 bool lpn_node_poll(lpn_node *node);
 
-/** Check hooks against each other and the node's memory; `*hook` says which one is wrong. */
+/** Check hooks against each other and the node's memory, then lpn_node_admit; `*hook` says which one is wrong. */
 int lpn_node_check(const lpn_node *node, const lpn_set *set, uint32_t *hook);
+
+/**
+ * The part that needs no more of the node than its load and fuel, so that a pack can be refused when it is loaded. LPN_E_CONTEXT: `*hook` is of
+ * context isr, and has a deparser or calls a helper, or a function of the node's own, that is not for interrupts. LPN_E_TIME: with `*hook` those of
+ * `every` and `slot` may take more than the node's load. A run counts with what its certificate says, at most its fuel; without a certificate with its
+ * fuel; not at all if it is trusted without one. What its helpers do is not counted, nor what else it starts.
+ */
+int lpn_node_admit(const lpn_node *node, const lpn_set *set, uint32_t *hook);
 
 /**
  * Put a checked set in place of the one before, between two events: call it in the thread, with interrupts that

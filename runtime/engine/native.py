@@ -62,7 +62,7 @@ class NativeHost:
             name = self.ffi.new("char[]", extern.name.encode())
             call = self.ffi.callback("uint32_t(void *, const uint32_t *)", self.caller(function, len(extern.params)), onerror=self._failed)
             self._keep += [name, call]
-            self.check(self.lib.lpn_host_offer(self.handle, name, len(extern.params), call, self.ffi.NULL), f"extern {extern.name}")
+            self.check(self.lib.lpn_host_offer(self.handle, name, len(extern.params), "isr" in extern.contexts, call, self.ffi.NULL), f"extern {extern.name}")
             self.check(self.lib.lpn_host_bind(self.handle, name, len(name) - 1, len(extern.params)), f"extern {extern.name}")
 
     def caller(self, function: Callable[..., int | None], count: int) -> Callable[[Any, Any], int]:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
-/* What node.c, node_call.c and node_swap.c share. */
+/* What node.c, node_call.c, node_check.c and node_swap.c share. */
 #ifndef LPN_NODE_INSIDE_H
 #define LPN_NODE_INSIDE_H
 

@@ -48,14 +48,11 @@ static int helper_timer(const lpn_node *node, uint64_t index, uint64_t delay)
     return LPN_OK;
 }
 
-/* What the interpreter does not do itself; arguments r1.. at r[0].. */
+/* What the interpreter does not do itself; arguments r1.. at r[0].. What interrupts call, node_check.c has looked at. */
 int lpn_node_call(void *user, uint32_t number, const uint64_t *r, uint32_t *value)
 {
     lpn_node *node = user;
     const lpn_platform *platform = node->platform;
-    if (node->active == node->isr && (LPN_HELPERS_NOT_IN_ISR >> number & 1) != 0) {
-        return LPN_E_CONTEXT;
-    }
     switch (number) {
     case LPN_HELPER_TIMER_START:
         return helper_timer(node, r[0], r[1]);

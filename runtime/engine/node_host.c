@@ -215,6 +215,11 @@ void lpn_node_host_address(lpn_node_host *host, uint64_t ext, uint32_t short_add
     host->node.pan = (uint16_t)pan;
 }
 
+void lpn_node_host_load(lpn_node_host *host, uint32_t load)
+{
+    host->node.load = load;
+}
+
 int lpn_node_host_begin(lpn_node_host *host, lpn_host *memory)
 {
     free_set(host->next);
@@ -369,7 +374,8 @@ int lpn_node_host_pack(lpn_node_host *host, const uint8_t *bytes, size_t size, s
 {
     lpn_pack pack;
     lpn_pack_fault found;
-    const lpn_pack_wish wish = { .without = without, .certify = certified == 2 ? NULL : lpn_container_certify,
+    static const lpn_extern none[1];
+    const lpn_pack_wish wish = { .offered = none, .without = without, .certify = certified == 2 ? NULL : lpn_container_certify,
                                  .policy = certified ? LPN_POLICY_REQUIRE : LPN_POLICY_TRUST_CHECKER };
     free_set(host->next);
     host->next = calloc(1, sizeof *host->next);

@@ -38,6 +38,9 @@ lpn_node_host *lpn_node_host_new(const lpn_node_host_platform *platform, uint32_
 void lpn_node_host_free(lpn_node_host *host);
 void lpn_node_host_address(lpn_node_host *host, uint64_t ext, uint32_t short_address, uint32_t pan);
 
+/* What hooks of a clock may take: lpn_node.load. */
+void lpn_node_host_load(lpn_node_host *host, uint32_t load);
+
 /* A new set of hooks: begin, containers, hooks (naming containers by number), commit. Until then the old one runs.
  * State, tables and record memory are those of `memory`, which lives as long as the set is used. */
 int lpn_node_host_begin(lpn_node_host *host, lpn_host *memory);

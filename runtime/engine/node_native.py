@@ -24,10 +24,10 @@ class NativeDispatch(Dispatch):
     """A bundle on a C node. EngineError when a container or a hook is refused.
 
     `address`: node_ext, node_short, node_pan. `state`: the state region before the first run. `entries`: of tables, by name;
-    `externs`: the node's own functions."""
+    `externs`: the node's own functions; `load`: what `every` and `slot` may take (runtime/load.py), 0: anything."""
 
     def __init__(self, bundle: Bundle, platform: Platform, address: Mapping[str, int] | None = None, *, state: bytes | None = None,
-                 entries: Mapping[str, Iterable[Entry]] | None = None, externs: Externs | None = None, fuel: int = DEFAULT_FUEL) -> None:
+                 entries: Mapping[str, Iterable[Entry]] | None = None, externs: Externs | None = None, fuel: int = DEFAULT_FUEL, load: int = 0) -> None:
         self.platform, self.fuel = platform, fuel
         self._error: BaseException | None = None
         self._memory: NativeHost | None = None
@@ -40,6 +40,7 @@ class NativeDispatch(Dispatch):
         self.handle = self.ffi.gc(raw, self.lib.lpn_node_host_free)
         node = address or {}
         self.lib.lpn_node_host_address(self.handle, node.get("node_ext", 0), node.get("node_short", 0), node.get("node_pan", 0))
+        self.lib.lpn_node_host_load(self.handle, load)
         self.swap(bundle, state=state, entries=entries, externs=externs)
 
     def swap(self, bundle: Bundle, *, state: bytes | None = None, entries: Mapping[str, Iterable[Entry]] | None = None,

@@ -1,57 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
-/* A set is checked, and takes another's place: what goes on, and what state it begins with. */
+/* A set takes another's place: what goes on, and what state it begins with. */
 #include "lpn_options.h"
 #include "node.h"
-
-static uint32_t state_hash(const lpn_hook *hook)
-{
-    return lpn_get32(hook->chain[0]->image + LPN_IMAGE_STATE_HASH);
-}
-
-/* The event says where a hook runs; a completed buffer's is the thread's, whichever chain completed it. */
-static bool is_in_context(const lpn_hook *hook)
-{
-#define CONTEXT(code, name, context) | (context) << 2 * (code)
-    const uint32_t contexts = 0 LPN_EVENTS(CONTEXT);
-#undef CONTEXT
-    return hook->context == (contexts >> 2 * hook->event & 3) || (hook->event == LPN_BUFFER_COMPLETE && hook->context == LPN_RADIO);
-}
-
-int lpn_node_check(const lpn_node *node, const lpn_set *set, uint32_t *hook)
-{
-    *hook = 0;
-    if (set->hooks > LPN_MAX_HOOKS || (lpn_address(set->state) & 7) != 0 || node->thread == NULL) {
-        return set->hooks > LPN_MAX_HOOKS ? LPN_E_HOOK : LPN_E_MEMORY;
-    }
-    for (uint32_t i = 0; i < set->hooks; i++) {
-        const lpn_hook *h = &set->hook[i];
-        *hook = i;
-        if (h->event >= LPN_EVENT_COUNT || !is_in_context(h) || h->selectors > LPN_MAX_SELECTORS
-            || h->containers == 0 || h->containers > LPN_MAX_CHAIN || h->period > INT32_MAX
-            || (is_periodic(h) && h->offset >= h->period)) {
-            return LPN_E_HOOK;
-        }
-        bool timer = is_periodic(h) || h->event == LPN_AFTER;
-        const lpn_work *work = h->context == LPN_ISR ? node->isr : node->thread;
-        if (timer && !lpn_hook_is_timing(h)) {
-            return LPN_E_HOOK;
-        }
-        if (work == NULL || (lpn_address(work->chain.record) & 7) != 0) {
-            return LPN_E_MEMORY;
-        }
-        int error = lpn_chain_fits(h->chain, h->containers, work->chain.record_size, set->state_size);
-        if (error != LPN_OK) {
-            return error;
-        }
-        if (h->context == LPN_ISR && h->chain[h->containers - 1]->deparses) {     /* it would send, which interrupts must not */
-            return LPN_E_CONTEXT;
-        }
-        if (state_hash(h) != state_hash(&set->hook[0])) {
-            return LPN_E_HASH;
-        }
-    }
-    return LPN_OK;
-}
 
 static bool same_bytes(const uint8_t *a, uint32_t a_size, const uint8_t *b, uint32_t b_size)
 {

@@ -144,7 +144,7 @@ class M3Host:
             name, count = extern.name.encode(), len(extern.params)
             at = self.core.allocate(len(name) + 1, name)
             self._outside.append((function, count))
-            for error in (self.core.call("lpn_host_offer", self.handle, at, count, symbols["lpn_outside"] | 1, i),
+            for error in (self.core.call("lpn_host_offer", self.handle, at, count, "isr" in extern.contexts, symbols["lpn_outside"] | 1, i),
                           self.core.call("lpn_host_bind", self.handle, at, len(name), count)):
                 self.check(error, f"extern {extern.name}")
         if functions:

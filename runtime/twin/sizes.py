@@ -33,7 +33,7 @@ TABLE: tuple[tuple[str, str], ...] = tuple((re.compile(pattern), part) for patte
     (r"^lpn/certificate(_names|_thumb2)?\.o", "engine: checker"),
     (r"^lpn/thumb2(_clean)?\.o", "engine: translator"),
     (r"^lpn/(pack|pack_build|pack_compact|expand|image|load|load_thumb2|names)\.o", "engine: reading packs"),
-    (r"^lpn/(node|node_call|node_swap|chain|native|state|tables|buffers)\.o", "engine: running chains"),
+    (r"^lpn/(node|node_call|node_check|node_swap|chain|native|state|tables|buffers)\.o", "engine: running chains"),
     (r"^lpn/lpn_(store|linked)\.o", "module: store"),
     (r"^lpn/lpn_(shell|coap|words)\.o", "module: shell, CoAP"),
     (r"^lpn/", "module: radio, thread"),
