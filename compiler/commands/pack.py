@@ -8,14 +8,15 @@ import click
 
 from lpn.lang import tables as control
 from lpn.runtime.linked import linked, needs
+from lpn.runtime.load import INSN_NS, LOAD_US, SHARE, limit, loads, refused as too_much
 from lpn.runtime.pack import expanded_size, pack
 from lpn.runtime.variants import TRANSLATED
 
-from ..bundle import BundleError
+from ..bundle import Bundle, BundleError
 from ..forms import Level
 from ..image import Flag, Image
 from ..judge import analysed
-from ..output import STDOUT, Failure, check_target, count, put_json, say, write_files
+from ..output import STDOUT, Failure, check_target, count, percent, put_json, say, write_files
 from .build import missed, refused
 from .inputs import STDIN, compile_options, json_option, need_source, on_option, read_input, shown, warnings
 from .judge import compiled_and_sealed, of_input
@@ -88,6 +89,8 @@ def command(file: str, out: str | None, tables: str | None, as_hex: int | None, 
     except BundleError as e:
         raise Failure(f"{shown(file)}: {e}", 1) from None
     suffix = ".c" if as_c else ".lpnn" if as_hex is None else ".hex"
+    if not (trusted or code or as_c) and (at := too_much(bundle, limit())) is not None:
+        say(f"note: {crowded(bundle, at)}", err=True)
     target = Path(out) if out is not None else Path(STDOUT if file == STDIN else Path(file).with_suffix(suffix))
     write_files({target: data if as_hex is None else shell_lines(data, as_hex)})
     if str(target) != STDOUT:
@@ -108,6 +111,14 @@ def command(file: str, out: str | None, tables: str | None, as_hex: int | None, 
 def uncertified(image: Image) -> Image:
     """The image without its certificate."""
     return replace(image, certificate=b"", flags=image.flags & ~Flag.CERTIFIED)
+
+
+def crowded(bundle: Bundle, at: int) -> str:
+    """Why a node refuses it that is as it comes."""
+    name, taken = bundle.hooks[at].chain[0], loads(bundle)
+    bare = ", what has no certificate as long as a run may be" * any(not bundle.module(bundle.hooks[i].chain[0]).certificate for i in taken)
+    return (f"{name}: with it, every and slot may take {percent(sum(taken.values()) * INSN_NS / LOAD_US / 10)} of a node's time{bare}; a node that is built "
+            f"without CONFIG_LPN_CLOCK_SHARE gives them {SHARE} %, and refuses the pack (hook {at}): let periods be longer, or handlers do less")
 
 
 def shell_lines(data: bytes, slot: int) -> bytes:
