@@ -8,14 +8,18 @@ import time
 import zlib
 from pathlib import Path
 
+from node_programs import bundle
 from riot_network import build, join, line, needs_riot, network
 from test_riot_network import (  # noqa: F401 (gnrc and lpn are fixtures)
     PEER, ROUTES, compressed, gnrc, got, lpn, numbers, ok, pack, send_own, udp)
 
 from cli import lpnc
-from lpn.runtime.pack import CRC_AT, HEADER, HOOK
+from lpn.compiler.bundle import Hook
+from lpn.lang.hooks import EVENTS
+from lpn.runtime.pack import CRC_AT, HEADER, HOOK, pack as node_form
 
 ROOT = Path(__file__).parent.parent
+EVENT_NAMES = tuple(EVENTS)
 pytestmark = needs_riot
 
 
@@ -98,13 +102,49 @@ def test_what_is_not_certified_is_refused_where_certificates_are_asked_for(tmp_p
         assert node.stats()["node"]["refused"] == 3 and node.buffer_is_empty()
 
 
+def row(raw: bytes, number: int) -> int:
+    """Where a hook begins in a pack."""
+    name, state, rows = struct.unpack_from("<H", raw, 36)[0], struct.unpack_from("<H", raw, 26)[0], struct.unpack_from("<H", raw, 34)[0]
+    return HEADER.size + (name + 3 & ~3) + (state + 3 & ~3) + 12 * rows + HOOK.size * number
+
+
+def with_word(raw: bytes, at: int, value: int) -> bytes:
+    """A pack with another number there."""
+    return sealed(raw[:at] + struct.pack("<I", value) + raw[at + 4:])
+
+
+def test_a_pack_that_would_take_all_time_is_refused_when_it_is_loaded(lpn: Path, tmp_path: Path) -> None:  # noqa: F811
+    """What runs goes on; over the shell and over CoAP. It is taken where a firmware asks for no share."""
+    good, duty = pack("tests/riot/count.lpn", tmp_path), made("examples/duty/duty.lpn", tmp_path)
+    every = next(i for i in range(duty[29]) if HOOK.unpack_from(duty, row(duty, i))[0] == EVENT_NAMES.index("every"))
+    greedy = with_word(duty, row(duty, every) + 16, 1)                   # its period
+    says = f"hook {every}: every and slot may take too much of the time"
+    with network([lpn, None], line(2)) as (node, air):
+        node.run(good)
+        send_own(air, 3)
+        assert says in node.load(1, greedy) and says in air.put(1, "lpn/slot/1", greedy).text
+        assert "no such slot" in node.ask("lpn swap 1", r"^lpn: .*$")
+        ok(node.load(1, duty))
+        send_own(air, 3)
+        time.sleep(0.3)
+        assert numbers(node)[-1] == 6 and node.stats()["node"]["refused"] == 3 and node.buffer_is_empty()
+    with network([build(CFLAGS="-DCONFIG_LPN_CLOCK_SHARE=0"), None], line(2)) as (node, _):
+        ok(node.load(1, greedy))
+
+
+def test_a_pack_that_waits_in_an_interrupt_is_refused_when_it_is_loaded(lpn: Path) -> None:  # noqa: F811
+    hooks = [Hook("app.tx", ("C0",), "net"), Hook("radio.rx_start", ("T1",), "isr")]
+    with network([lpn, None], line(2)) as (node, _):
+        for op, answer in [(("off",), "refused: hook 1: helper not allowed in this context (at 0)"), (("count", 0), "ok")]:
+            assert f"lpn: {answer}" in node.load(0, node_form(bundle(hooks, [[("off",)], [op]])))
+
+
 def test_a_missed_deadline_is_counted_and_nothing_else(lpn: Path, tmp_path: Path) -> None:  # noqa: F811
     """The pack promises a microsecond, which nobody proved."""
     raw = pack("tests/riot/udp_app.lpn", tmp_path, PEER)
-    name, state, rows = struct.unpack_from("<H", raw, 36)[0], struct.unpack_from("<H", raw, 26)[0], struct.unpack_from("<H", raw, 34)[0]
-    hook = HEADER.size + (name + 3 & ~3) + (state + 3 & ~3) + 12 * rows
+    hook = row(raw, 0)
     assert HOOK.unpack_from(raw, hook)[:2] == (1, 1)                     # radio.rx_done, in the thread
-    late = sealed(raw[:hook + 12] + struct.pack("<I", 1) + raw[hook + 16:])
+    late = with_word(raw, hook + 12, 1)
     with network([lpn, None], line(2)) as (node, air):
         node.run(late)
         node.ask("lpn listen 9000")

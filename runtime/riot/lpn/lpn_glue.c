@@ -27,6 +27,12 @@
 
 #include "lpn_internal.h"
 
+/* Instructions that hooks of a clock may take. */
+#define CLOCK_LOAD      (CONFIG_LPN_CLOCK_SHARE * LPN_LOAD_US * 10 / CONFIG_LPN_INSN_NS)
+#if CONFIG_LPN_CLOCK_SHARE && !CLOCK_LOAD
+#  error "CONFIG_LPN_CLOCK_SHARE is less than one instruction of CONFIG_LPN_INSN_NS"
+#endif
+
 #define RUNS_AT_ONCE    (4U)        /* then frames and messages have their turn */
 
 gnrc_netif_t *lpn_netif;
@@ -303,6 +309,7 @@ void auto_init_lpn(void)
     lpn_the_node.platform = &_platform;
     lpn_the_node.thread = &_thread_work;
     _thread_work.chain.fuel = CONFIG_LPN_FUEL;
+    lpn_the_node.load = CLOCK_LOAD;
     gnrc_netif_t *netif = _find();
     if (netif == NULL) {
         LOG_ERROR("lpn: no IEEE 802.15.4 interface, nothing runs\n");

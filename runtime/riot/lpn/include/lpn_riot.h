@@ -108,6 +108,23 @@ extern "C" {
 #endif
 
 /**
+ * @brief   Percent of the time that the hooks of `every` and `slot` together may take, as their certificates say; a pack that
+ *          asks for more is refused. 0: none is
+ */
+#ifndef CONFIG_LPN_CLOCK_SHARE
+#  define CONFIG_LPN_CLOCK_SHARE    50
+#endif
+
+/**
+ * @brief   Nanoseconds that an instruction of a container counts for in that
+ *
+ * The interpreter takes 0.2 to 0.5 us for most at 72 MHz, and for none that a certificate covers more than 2.4, helpers aside.
+ */
+#ifndef CONFIG_LPN_INSN_NS
+#  define CONFIG_LPN_INSN_NS        1250
+#endif
+
+/**
  * @brief   Runs of hooks that are remembered for `lpn trace`
  */
 #ifndef CONFIG_LPN_TRACE
@@ -284,7 +301,7 @@ void lpn_port_register(lpn_port_t *port);
  */
 int lpn_app_send(uint32_t port, const void *data, size_t size);
 
-/** @brief Functions that containers may call as externs; before anything is attached. */
+/** @brief Functions that containers may call as externs, in interrupts those that say so; before anything is attached. */
 void lpn_externs_set(const lpn_extern *externs, uint32_t count);
 /** @} */
 
