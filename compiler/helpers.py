@@ -122,6 +122,9 @@ HELPERS: tuple[Helper, ...] = (
 #: Numbers of the node's own functions, bound by name when a bundle is loaded. They are given numbers in all of r1 to r5, 0 where they take none, and give one.
 FIRST_OWN, LAST_OWN, OWN_ARGS = 128, 255, 5
 
+#: Cycles in which a node counts what helpers take (runtime/load.py).
+COST_UNIT = 360
+
 BY_NUMBER: dict[int, Helper] = {h.number: h for h in HELPERS}
 BY_NAME: dict[str, Helper] = {h.name: h for h in HELPERS}
 
@@ -129,6 +132,12 @@ BY_NAME: dict[str, Helper] = {h.name: h for h in HELPERS}
 def own_row(place: int, name: str, params: int, result: int, cost: int, contexts: Iterable[str]) -> Helper:
     """A function of the node's own as a row; `result`: bits, 0 for none."""
     return Helper(FIRST_OWN + place, name, (Arg.SCALAR,) * params, Ret.U32 if result else Ret.ZERO, tuple(contexts), cost, "The node's own.")
+
+
+def costs_in_units(helpers: tuple[Helper, ...] = HELPERS) -> list[int]:
+    """What each takes at most, by number, in units; each fits an octet."""
+    costs = {h.number: -(-h.cost_cycles // COST_UNIT) for h in helpers}
+    return list(bytes(costs.get(number, 0) for number in range(max(costs) + 1)))
 
 
 def render_header(helpers: tuple[Helper, ...] = HELPERS) -> str:
@@ -154,6 +163,8 @@ def render_header(helpers: tuple[Helper, ...] = HELPERS) -> str:
         f"#define LPN_HELPER_MAX {max(h.number for h in helpers)}",
         "/** A bit for each helper that is not allowed in context isr. */",
         f"#define LPN_HELPERS_NOT_IN_ISR {sum(1 << h.number for h in helpers if 'isr' not in h.contexts):#x}u",
+        f"/** What each helper takes at most, from number 0 on: in units of {COST_UNIT} cycles. */",
+        f"#define LPN_HELPER_COSTS {', '.join(map(str, costs_in_units(helpers)))}",
         "/** Numbers of the node's own functions. */",
         f"#define LPN_HELPER_OWN {FIRST_OWN}",
         f"#define LPN_HELPER_OWN_MAX {LAST_OWN}",

@@ -1,17 +1,19 @@
 """What hooks of `every` and `slot` may take of a node's time: the rule by which a node refuses a pack, as runtime/engine/node_check.c has it.
 
-A run counts with the instructions that its container's certificate claims, and some for what the node does around it. Without a certificate it counts with
-all that a run has. What its helpers do is not counted, nor what it starts.
+A run counts with the instructions that its container's certificate claims, what each call of a helper in it takes, once, and some for what the node does
+around it. Without a certificate it counts with all that a run has. What functions of the node's own take is not counted, nor what it starts.
 """
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from lpn.compiler.bundle import Bundle
+from lpn.compiler.helpers import costs_in_units
 from lpn.compiler.image import Image
+from lpn.compiler.isa import decode
 from lpn.lang.hooks import PERIODIC
 
-LOAD_US, RUN_INSNS = 4096, 40                   #: lpn_node.h
+LOAD_US, RUN_INSNS, COST_INSNS = 4096, 40, 4                   #: lpn_node.h
 SHARE, INSN_NS, FUEL = 50, 1250, 100_000        #: what a node has where nobody says otherwise: CLOCK_SHARE, INSN_NS and FUEL of lpn_riot.h
 MOST = 0xFFFF_FFFF
 EMPTY = 16                                      #: how a certificate begins, + how many numbers follow
@@ -40,16 +42,29 @@ def varints(octets: bytes) -> Iterator[int]:
             value = bit = 0
 
 
-def load_of(insns: int, period: int) -> int:
+def helpers_of(text: bytes) -> int:
+    """What calls of helpers take, in instructions, if each is made once."""
+    costs = dict(enumerate(costs_in_units()))
+    return sum(COST_INSNS * costs.get(insn.imm, 0) for insn in decode(text) if insn.is_call and not insn.src)
+
+
+def load_of(insns: int, period: int, text: bytes = b"") -> int:
     """What of LOAD_US a hook takes at most that runs each `period` microseconds."""
-    full = (insns + RUN_INSNS) * LOAD_US
-    return MOST if not period or full > MOST else -(-full // period)
+    if insns * LOAD_US > MOST or not period:
+        return MOST
+    full = (insns + helpers_of(text) + RUN_INSNS) * LOAD_US
+    return MOST if full > MOST else -(-full // period)
 
 
 def loads(bundle: Bundle, fuel: int = FUEL) -> dict[int, int]:
     """By the number of a hook, for those that a clock starts. `fuel`: instructions that a run has."""
-    costs = {i: claimed(bundle.module(hook.chain[0])) for i, hook in enumerate(bundle.hooks) if hook.event in PERIODIC}
-    return {i: load_of(fuel if cost is None else min(cost, fuel), bundle.hooks[i].period) for i, cost in costs.items()}
+    found = {}
+    for i, hook in enumerate(bundle.hooks):
+        if hook.event in PERIODIC:
+            image = bundle.module(hook.chain[0])
+            cost = claimed(image)
+            found[i] = load_of(fuel if cost is None else min(cost, fuel), hook.period, image.text)
+    return found
 
 
 def refused(bundle: Bundle, most: int, fuel: int = FUEL) -> int | None:

@@ -11,15 +11,15 @@ from hypothesis import given, settings, strategies as st
 from node_bench import Bench
 from node_programs import STATE, bundle
 from programs import ROOT
-from test_pack import PackedDispatch
+from test_pack import PackedDispatch, certified
 
 from lpn.compiler.asm import assemble
 from lpn.compiler.bundle import Bundle, Extern, Hook
-from lpn.compiler.helpers import FIRST_OWN, HELPERS, which
+from lpn.compiler.helpers import COST_UNIT, FIRST_OWN, HELPERS, LAST_OWN, which
 from lpn.compiler.image import Flag, Image, Kind
 from lpn.runtime.engine.node_native import NativeDispatch
 from lpn.runtime.engines import EngineError
-from lpn.runtime.load import EMPTY, FUEL, INSN_NS, LOAD_US, RUN_INSNS, SHARE, claimed, limit, load_of, loads, refused
+from lpn.runtime.load import COST_INSNS, EMPTY, FUEL, INSN_NS, LOAD_US, RUN_INSNS, SHARE, claimed, limit, load_of, loads, refused
 from lpn.runtime.pack import pack
 from lpn.verifier.certificate import Certificate, varint
 from lpn.verifier.cost import load as costs
@@ -122,6 +122,28 @@ def answer(made: Bundle, most: int, fuel: int = FUEL, kind: type[NativeDispatch]
     return None
 
 
+@pytest.mark.parametrize("helper", HELPERS, ids=lambda helper: helper.name)
+def test_each_call_of_a_helper_counts_once(helper):
+    """As its row in the table says, in cycles at 72 MHz, which are nanoseconds that an instruction counts for."""
+    image = in_isr(calling(helper.number)).modules[0]
+    insns, each = len(image.text) // 8, COST_INSNS * -(-helper.cost_cycles // COST_UNIT)
+    assert helper.cost_cycles <= each * INSN_NS * 72 / 1000 < helper.cost_cycles + COST_UNIT + 1
+    fuel = 9                                                            # it has no certificate
+    for calls in (1, 3):
+        text = image.text[:-16] * calls + image.text[-16:]
+        assert insns > fuel - 1
+        least = -(-(fuel + calls * each + RUN_INSNS) * LOAD_US // limit())
+        assert answer(clocked((replace(image, text=text), least)), limit(), fuel=fuel) is None
+        assert answer(clocked((replace(image, text=text), least - 1)), limit(), fuel=fuel) == 0
+
+
+def test_functions_of_the_nodes_own_and_local_ones_cost_an_instruction():
+    for text in (f"call inner\nexit\ninner: w0 = 0\nexit", f"r3 = {0x0000_0006_0000_0085} ll\nw0 = 0\nexit", f"call {LAST_OWN}\nexit"):
+        image = replace(lasting(2), text=assemble(text), certificate=b"", flags=Flag(0))
+        assert answer(clocked((image, 110)), limit(), fuel=3) is None
+        assert answer(clocked((image, 107)), limit(), fuel=3) == 0
+
+
 @pytest.mark.parametrize("kind", [NativeDispatch, PackedDispatch])
 def test_a_handler_may_take_its_share_and_not_a_microsecond_more(kind):
     """100 instructions, and 40 for the run, of 1.25 us: 175 us. Half of the time is 350; what is rounded is rounded up."""
@@ -182,18 +204,28 @@ def test_a_number_written_at_length_hides_nothing(begins, number):
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.tuples(st.integers(2, 300), st.one_of(st.integers(1, 5000), st.integers(1, 2**31 - 1)), st.booleans()), min_size=1, max_size=8),
+@given(st.lists(st.tuples(st.integers(2, 300), st.one_of(st.integers(1, 5000), st.integers(1, 2**31 - 1)), st.lists(st.sampled_from([1, 5, 7, 10, 15, FIRST_OWN]), max_size=3)),
+                min_size=1, max_size=8),
        st.one_of(st.sampled_from([1, 10, 100, limit(), 2**32 - 1]), st.integers(1, 2**32 - 1)),
        st.one_of(st.integers(1, 400), st.sampled_from([FUEL, 2**20 - 41, 2**20 - 40, 2**20, 2**32 - 41, 2**32 - 1])), st.booleans())
 def test_the_node_counts_as_the_model_does(hooks, most, fuel, close):
     """Also where the node's time is just enough, or one instruction too little."""
-    made = clocked(*[(lasting(insns) if certified else replace(lasting(insns), certificate=b"", flags=Flag.CLEAN32), period)
-                     for insns, period, certified in hooks])
+    made = clocked(*[(replace(lasting(insns), text=assemble("\n".join(f"call {number}" for number in numbers)) + lasting(insns).text, certificate=b"", flags=Flag(0))
+                      if numbers else lasting(insns), period) for insns, period, numbers in hooks])
     sums = list(accumulate(loads(made, fuel).values()))
     for each in {sums[-1], sums[0], sums[-1] - 1} if close else {most}:
         if 0 < each < 2**32:
             assert answer(made, each, fuel) == refused(made, each, fuel)
     assert sums[-1] >= 2**32 or refused(made, sums[-1], fuel) is None and refused(made, sums[-1] - 1, fuel) == len(hooks) - 1
+
+
+@pytest.mark.parametrize("name", ["duty/duty", "tsch_slot/tsch_slot", "rpl_dio/rpl_dio"])
+def test_examples_are_taken_by_a_node_that_has_just_enough_time(name):
+    """Certified, with calls of the radio; far below what a node has."""
+    made = certified(name)
+    costs_, need = loads(made), sum(loads(made).values())
+    assert costs_ and need < limit() / 5
+    assert answer(made, need) is None and answer(made, need - 1) == max(costs_)
 
 
 def test_the_model_counts_what_there_is_and_never_less():
@@ -219,8 +251,8 @@ def test_defaults_are_those_of_the_header():
     """And a share of the time leaves some, if all of it goes into the dearest instruction that certificates cover, helpers aside."""
     text = (ROOT / "runtime/riot/lpn/include/lpn_riot.h").read_text() + (ROOT / "runtime/engine/lpn_node.h").read_text()
     said = dict(re.findall(r"# *define (\w+) +(\d+)\b", text))
-    assert [int(said[name]) for name in ("CONFIG_LPN_CLOCK_SHARE", "CONFIG_LPN_INSN_NS", "CONFIG_LPN_FUEL", "LPN_LOAD_US", "LPN_RUN_INSNS")] \
-        == [SHARE, INSN_NS, FUEL, LOAD_US, RUN_INSNS]
+    assert [int(said[name]) for name in ("CONFIG_LPN_CLOCK_SHARE", "CONFIG_LPN_INSN_NS", "CONFIG_LPN_FUEL", "LPN_LOAD_US", "LPN_RUN_INSNS", "LPN_COST_INSNS")] \
+        == [SHARE, INSN_NS, FUEL, LOAD_US, RUN_INSNS, COST_INSNS]
     for table in ("m3_certified", "m3_smallest"):
         priced = costs(table)
         dearest = max(cost.most for name, cost in priced.insns.items() if not name.startswith(("0x85", "0xc3", "0xcb", "0xd3", "0xdb")))

@@ -57,6 +57,8 @@
 #define LPN_HELPER_MAX 15
 /** A bit for each helper that is not allowed in context isr. */
 #define LPN_HELPERS_NOT_IN_ISR 0xffe2u
+/** What each helper takes at most, from number 0 on: in units of 360 cycles. */
+#define LPN_HELPER_COSTS 0, 6, 1, 1, 1, 120, 23, 184, 112, 112, 181, 23, 3, 2, 1, 1
 /** Numbers of the node's own functions. */
 #define LPN_HELPER_OWN 128
 #define LPN_HELPER_OWN_MAX 255

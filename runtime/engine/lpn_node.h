@@ -51,6 +51,7 @@ enum lpn_tx_result { LPN_TX_OK, LPN_TX_BUSY, LPN_TX_NOACK };
 #define LPN_MAX_FRAME 127                   /**< octets that a radio can hear (IEEE 802.15.4, aMaxPhyPacketSize): what hooks' bounds rest on */
 #define LPN_MAX_HOOKS 64
 #define LPN_LOAD_US 4096                    /**< a node's load is what of so many microseconds is taken */
+#define LPN_COST_INSNS 4                    /**< a unit of LPN_HELPER_COSTS, in instructions */
 #define LPN_RUN_INSNS 40                    /**< what a node does around a run, in instructions */
 #define LPN_MAX_SELECTORS 2
 
@@ -220,7 +221,8 @@ int lpn_node_check(const lpn_node *node, const lpn_set *set, uint32_t *hook);
  * The part that needs no more of the node than its load and fuel, so that a pack can be refused when it is loaded. LPN_E_CONTEXT: `*hook` is of
  * context isr, and has a deparser or calls a helper, or a function of the node's own, that is not for interrupts. LPN_E_TIME: with `*hook` those of
  * `every` and `slot` may take more than the node's load. A run counts with what its certificate says, at most its fuel; without a certificate with its
- * fuel; not at all if it is trusted without one. What its helpers do is not counted, nor what else it starts.
+ * fuel; not at all if it is trusted without one; and with what each call of a helper in it takes, as declared and once. What functions of the node's own
+ * take is not counted, nor what else a run starts.
  */
 int lpn_node_admit(const lpn_node *node, const lpn_set *set, uint32_t *hook);
 

@@ -3,9 +3,18 @@
 #include "lpn_helpers.h"
 #include "node.h"
 
-_Static_assert(LPN_HELPER_MAX < 32, "LPN_HELPERS_NOT_IN_ISR");
+_Static_assert(LPN_HELPER_MAX < 32 && (LPN_HELPERS_NOT_IN_ISR & 1) == 0, "LPN_HELPERS_NOT_IN_ISR");
+
+#define MOST_INSNS (UINT32_MAX / LPN_LOAD_US)           /* what can be counted; a cost is an octet, so no sum of them is too large */
 
 /* ------------------------------------------------------------------------------------------- what it asks of the node */
+
+/* The helper that the instruction in slot `i` calls, 0: none. The number stands in the instruction. */
+static uint32_t called(const lpn_program *program, uint32_t i)
+{
+    const uint8_t *p = program->text + 8 * (size_t)i;
+    return p[0] == 0x85 && p[1] == 0 ? lpn_get32(p + 4) : 0;
+}
 
 /* A number of a certificate, in any of the forms that the checker takes. */
 static uint32_t varint(const uint8_t **at, const uint8_t *end)
@@ -31,6 +40,18 @@ static uint32_t claimed(const uint8_t *image)
     return varint(&at, end) > 16 ? varint(&at, end) : 0;
 }
 
+/* What a program's calls of helpers take, in instructions, if each is made once. */
+static uint32_t helpers_of(const lpn_program *program)
+{
+    static const uint8_t costs[] = { LPN_HELPER_COSTS };
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < program->count; i++) {
+        const uint32_t number = called(program, i);
+        sum += number <= LPN_HELPER_MAX ? costs[number] : 0u;
+    }
+    return LPN_COST_INSNS * sum;
+}
+
 /* What a hook of a clock takes of LPN_LOAD_US at most, in instructions, rounded up; UINT32_MAX: more than any node has. */
 static uint32_t load_of(const lpn_hook *hook, uint32_t fuel)
 {
@@ -39,20 +60,19 @@ static uint32_t load_of(const lpn_hook *hook, uint32_t fuel)
     if (run == 0) {
         return 0;
     }
-    if (run > UINT32_MAX / LPN_LOAD_US - LPN_RUN_INSNS || hook->period == 0) {
+    if (run > MOST_INSNS || hook->period == 0) {
         return UINT32_MAX;
     }
-    return ((run + LPN_RUN_INSNS) * LPN_LOAD_US - 1) / hook->period + 1;
+    const uint32_t all = run + helpers_of(&container->program) + LPN_RUN_INSNS;
+    return all > MOST_INSNS ? UINT32_MAX : (all * LPN_LOAD_US - 1) / hook->period + 1;
 }
 
-/* Does it call what is for threads only? A helper's number stands in its instruction. */
+/* Does it call what is for threads only? */
 static bool calls_waiting(const lpn_program *program, const lpn_set *set)
 {
     for (uint32_t i = 0; i < program->count; i++) {
-        const uint8_t *p = program->text + 8 * (size_t)i;
-        const uint32_t number = lpn_get32(p + 4), own = number - LPN_HELPER_OWN;
-        if (p[0] == 0x85 && p[1] == 0
-            && (number < LPN_HELPER_OWN ? (LPN_HELPERS_NOT_IN_ISR >> number & 1) != 0 : own >= set->extern_count || !set->externs[own].isr)) {
+        const uint32_t number = called(program, i), own = number - LPN_HELPER_OWN;
+        if (number < LPN_HELPER_OWN ? (LPN_HELPERS_NOT_IN_ISR >> number & 1) != 0 : own >= set->extern_count || !set->externs[own].isr) {
             return true;
         }
     }
