@@ -214,15 +214,14 @@ unsigned lpn_node_event(lpn_node *node, const lpn_event *event);
 /** Run at most one hook; true when there is more to do now. In the thread only. */
 bool lpn_node_poll(lpn_node *node);
 
-/** Check hooks against each other and the node's memory, then lpn_node_admit; `*hook` says which one is wrong. */
+/** Check hooks against each other and the node's memory; `*hook` says which one is wrong. */
 int lpn_node_check(const lpn_node *node, const lpn_set *set, uint32_t *hook);
 
 /**
- * The part that needs no more of the node than its load and fuel, so that a pack can be refused when it is loaded. LPN_E_CONTEXT: `*hook` is of
- * context isr, and has a deparser or calls a helper, or a function of the node's own, that is not for interrupts. LPN_E_TIME: with `*hook` those of
- * `every` and `slot` may take more than the node's load. A run counts with what its certificate says, at most its fuel; without a certificate with its
- * fuel; not at all if it is trusted without one; and with what each call of a helper in it takes, as declared and once. What functions of the node's own
- * take is not counted, nor what else a run starts.
+ * What a node asks of a pack that nobody vouches for, when lpn_pack_build has made a set of it. LPN_E_CONTEXT: `*hook` is of context isr
+ * and calls a helper, or a function of the node's own, that is not for interrupts. LPN_E_TIME: with `*hook` those of `every` and `slot` may take more
+ * than the node's load. A run counts with what its certificate says, at most its fuel, without a certificate with its fuel; and with what each call of a
+ * helper in it takes, as declared and once. What functions of the node's own take is not counted, nor what else a run starts.
  */
 int lpn_node_admit(const lpn_node *node, const lpn_set *set, uint32_t *hook);
 

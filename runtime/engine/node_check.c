@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
-/* A set is checked before it runs: hooks that are some, and leave others their time. */
+/* A set is checked before it runs: that its hooks are some, and that those of a pack leave others their time. */
 #include "lpn_helpers.h"
 #include "node.h"
 
@@ -30,8 +30,7 @@ static uint32_t varint(const uint8_t **at, const uint8_t *end)
     return value;
 }
 
-/* The most instructions of a run, as the certificate claims that was checked: its first number (docs/certificate.md). 0: there is none, who
- * gives the set vouches for it. */
+/* The most instructions of a run, as the certificate claims that was checked: its first number (docs/certificate.md). */
 static uint32_t claimed(const uint8_t *image)
 {
     lpn_image view;
@@ -57,9 +56,6 @@ static uint32_t load_of(const lpn_hook *hook, uint32_t fuel)
 {
     const lpn_container *container = hook->chain[0];
     const uint32_t most = container->program.certified ? claimed(container->image) : fuel, run = most < fuel ? most : fuel;
-    if (run == 0) {
-        return 0;
-    }
     if (run > MOST_INSNS || hook->period == 0) {
         return UINT32_MAX;
     }
@@ -79,12 +75,12 @@ static bool calls_waiting(const lpn_program *program, const lpn_set *set)
     return false;
 }
 
-/* Does the chain do what an interrupt must not: call what is for threads, or send what a deparser made? */
+/* Does a container of its chain? */
 static bool waits(const lpn_hook *hook, const lpn_set *set)
 {
     bool found = false;
     for (uint32_t i = 0; i < hook->containers; i++) {
-        found |= hook->chain[i]->deparses || calls_waiting(&hook->chain[i]->program, set);
+        found |= calls_waiting(&hook->chain[i]->program, set);
     }
     return found;
 }
@@ -151,9 +147,12 @@ int lpn_node_check(const lpn_node *node, const lpn_set *set, uint32_t *hook)
         if (error != LPN_OK) {
             return error;
         }
+        if (h->context == LPN_ISR && h->chain[h->containers - 1]->deparses) {     /* it would send, which interrupts must not */
+            return LPN_E_CONTEXT;
+        }
         if (state_hash(h) != state_hash(&set->hook[0])) {
             return LPN_E_HASH;
         }
     }
-    return lpn_node_admit(node, set, hook);
+    return LPN_OK;
 }

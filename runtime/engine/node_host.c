@@ -365,8 +365,8 @@ int lpn_node_host_commit(lpn_node_host *host, uint32_t drops, uint32_t *hook)
     const lpn_chain *memory = lpn_host_chain(set->memory);
     set->set.drop = calloc(drops ? drops : 1, sizeof *set->set.drop);
     set->set.drops = drops;
-    return set->set.drop == NULL ? LPN_E_MEMORY
-           : swap_in(host, &set->set, memory->record, set->record, memory->record_size, hook);
+    const int error = set->set.drop == NULL ? LPN_E_MEMORY : lpn_node_admit(&host->node, &set->set, hook);
+    return error != LPN_OK ? error : swap_in(host, &set->set, memory->record, set->record, memory->record_size, hook);
 }
 
 int lpn_node_host_pack(lpn_node_host *host, const uint8_t *bytes, size_t size, size_t memory, uint64_t without,
@@ -393,6 +393,9 @@ int lpn_node_host_pack(lpn_node_host *host, const uint8_t *bytes, size_t size, s
     fault->used = packed->used;
     if (error == LPN_OK) {
         found = (lpn_pack_fault){ "hook", 0, 0 };
+        error = wish.certify != NULL ? lpn_node_admit(&host->node, &packed->set, &found.index) : LPN_OK;
+    }
+    if (error == LPN_OK) {
         error = swap_in(host, &packed->set, packed->record, packed->isr_record, packed->record_size, &found.index);
     }
     fault->part = found.part;

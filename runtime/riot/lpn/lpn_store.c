@@ -287,7 +287,7 @@ static int _build(unsigned slot, uint64_t without, lpn_status_t *status)
     if (error == LPN_OK) {
         error = lpn_pack_build(&pack, &wish, area->memory, sizeof(area->memory), &area->packed, &status->fault);
     }
-    if (error == LPN_OK) {
+    if ((error == LPN_OK) && (wish.certify != NULL)) {
         status->fault = (lpn_pack_fault){ "hook", 0, 0 };
         error = lpn_node_admit(&lpn_the_node, &area->packed.set, &status->fault.index);
     }
