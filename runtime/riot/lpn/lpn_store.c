@@ -271,10 +271,11 @@ static int _build(unsigned slot, uint64_t without, lpn_status_t *status)
         return -EBUSY;
     }
     lpn_slot_get(slot, &s);
+    /* without slots nothing is checked, and the checker is not in the firmware */
+    const bool trusted = CONFIG_LPN_TRUST_ROM && (s.rom || (CONFIG_LPN_SLOTS == 0));
     const lpn_pack_wish wish = {
         .offered = _externs, .offers = _extern_count, .without = without,
-        /* without slots nothing is checked, and the checker is not in the firmware */
-        .certify = (CONFIG_LPN_TRUST_ROM && (s.rom || (CONFIG_LPN_SLOTS == 0))) ? NULL : lpn_container_certify,
+        .certify = trusted ? NULL : lpn_container_certify,
         .policy = CONFIG_LPN_CERTIFIED_ONLY ? LPN_POLICY_REQUIRE : LPN_POLICY_TRUST_CHECKER,
 #if defined(__ARM_ARCH_7M__) || defined(__ARM_ARCH_7EM__)
         .thumb2 = true,
@@ -287,7 +288,7 @@ static int _build(unsigned slot, uint64_t without, lpn_status_t *status)
     if (error == LPN_OK) {
         error = lpn_pack_build(&pack, &wish, area->memory, sizeof(area->memory), &area->packed, &status->fault);
     }
-    if ((error == LPN_OK) && (wish.certify != NULL)) {
+    if ((error == LPN_OK) && !trusted) {
         status->fault = (lpn_pack_fault){ "hook", 0, 0 };
         error = lpn_node_admit(&lpn_the_node, &area->packed.set, &status->fault.index);
     }
