@@ -91,6 +91,7 @@ def test_every_container_of_the_chain_is_looked_at():
     made = replace(bundle([Hook("radio.rx_start", ("C0",), "isr")], [[]]), modules=images)
     assert taken(replace(made, hooks=(Hook("radio.rx_start", ("C0", "C1"), "isr"),)))
     assert not taken(replace(made, hooks=(Hook("radio.rx_start", ("C0", "C1", "C2"), "isr"),)))
+    assert not taken(replace(made, hooks=(Hook("radio.rx_start", ("C2", "C1", "C0"), "isr"),)))
 
 
 # ---------------------------------------------------------------- clocks
@@ -177,6 +178,13 @@ def test_what_has_no_certificate_counts_with_the_fuel_of_a_run():
     assert answer(clocked((image, enough)), limit()) is None
     assert answer(clocked((image, enough - 1)), limit()) == 0
     assert answer(clocked((image, 200)), limit(), fuel=20) is None
+
+
+def test_what_is_too_much_to_be_counted_is_refused_whatever_its_period():
+    """2^20 instructions with those of the run: 1.3 s."""
+    image = replace(lasting(10), certificate=b"", flags=Flag.CLEAN32)
+    assert answer(clocked((image, 2**31 - 1)), 2**32 - 2, fuel=2**20 - RUN_INSNS - 1) is None
+    assert answer(clocked((image, 2**31 - 1)), 2**32 - 2, fuel=2**20 - RUN_INSNS) == 0
 
 
 def test_a_run_has_no_more_than_its_fuel():
