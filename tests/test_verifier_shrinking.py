@@ -32,6 +32,8 @@ ENDING = {
     "divided by 3, asked behind": (WORD + "L: r1 /= 3\nif r1 != 0 goto L\nexit", 21),
     "divided by 3 or by 7": (first(WORD, "if r1 == 0 goto E", "if r1 & 1 goto O\nr1 /= 7\ngoto L\nO: r1 /= 3"), 22),
     "shifted left, but for 0": (first(WORD + "r1 &= 255\n", "if r1 == 0 goto E\nif r1 > 1000 goto E", "r1 <<= 1"), 11),
+    "shifted left by 1, and from 32768 on by 4": ("r1 = 1\nL: if r1 > 0x7fff goto B\nr1 <<= 1\ngoto L\nB: if r1 > 0xfffffff goto E\nr1 <<= 4\ngoto L\nE: exit", 32),
+    "shifted right by 1, and from 255 down by 4": (first(WORD, "if r1 == 0 goto E", "if r1 > 255 goto O\nr1 >>= 4\ngoto L\nO: r1 >>= 1"), 33),
     "the lowest bit of 32": (first(WORD, "if r1 == 0 goto E", "r2 = r1\nr2 += -1\nr1 &= r2"), 33),
     "the lowest bit of those that a mask left": (first(WORD + "r1 &= 0x8421\n", "if r1 == 0 goto E", "r2 = r1\nr2 += -1\nr2 &= r1\nr1 = r2"), 5),
 }

@@ -28,16 +28,19 @@ def _empty(s: State, sym: int) -> bool:
 
 def _shifted(head: State, back: list[State], after: list[Value], old: Value) -> Found:
     """Its bits are used up, or it grows out of its bounds."""
-    most, ways, sym = 0, set(), old.sym
+    sym, most, may_be_0, steps = old.sym, 0, False, set()
     for s, v in zip(back, after):
         y, n = s.scaled.get(v.sym, (0, 0)) if not v.off else (0, 0)
         asked = _empty(s, v.sym)                      # only before the turn: the last one made it 0
         if y != sym or asked and (n < 0 or _empty(s, sym)):
             return None                               # 0 shifted is 0 again
-        start, end = (head.vars[sym].uhi, 1) if n > 0 else (s.vars[v.sym].shi, max(head.vars[sym].slo, 1))
-        most = max(most, max(start.bit_length() - end.bit_length(), 0) // abs(n) + 1 + asked)
-        ways.add("right" if n > 0 else "left")
-    return (most, f"is shifted {ways.pop()} in every turn") if len(ways) == 1 else None
+        most, may_be_0 = max(most, s.vars[v.sym].shi), may_be_0 or asked
+        steps.add(n)
+    if min(steps) < 0 < max(steps):
+        return None
+    start, end, way = (head.vars[sym].uhi, 1, "right") if min(steps) > 0 else (most, max(head.vars[sym].slo, 1), "left")
+    bits, least = max(start.bit_length() - end.bit_length(), 0), min(map(abs, steps))     # ways back may take turns: by the least to where any of them leads
+    return bits // least + 1 + may_be_0, f"is shifted {way} in every turn"
 
 
 def _divided(head: State, back: list[State], after: list[Value], old: Value) -> Found:
