@@ -197,6 +197,12 @@ TRAPS = [
     ("the packet changes, its end had been counted down to where the cursor was", 19,
      "r9 = 0\nr2 = r8\nL: r3 = r7\nr3 += 100\nif r3 > r2 goto E\nr4 = *(u8 *)(r7 + 0)\nif w4 == 9 goto X\nr9 += 1\nr2 += -4\nif r9 < 5 goto L\nE: w0 = 0\n"
      "exit\nX: call 2\nr7 = *(u64 *)(r6 + 0)\nif r9 != 0 goto E\nr0 = *(u8 *)(r7 + 163)\nexit"),
+    ("as many octets behind a number as there may be numbers for", 19,
+     "r1 = *(u64 *)(r9 + 0)\nif r1 s< 0 goto E\nr2 = r8\nr2 -= r7\nr2 -= r1\nr3 = *(u8 *)(r9 + 8)\nr3 &= 7\nr3 |= 8\nif r2 s> r3 goto E\n"
+     "r4 = 0x7ffffffffffffffc ll\nif r1 <= r4 goto E\nr0 = *(u8 *)(r7 + 5000)\nE: w0 = 0\nexit"),
+    ("more parts of a number than there may be numbers for", 19,
+     "r1 = *(u8 *)(r9 + 0)\nr2 = r1\nr2 <<= 3\nr3 = r7\nr3 += r2\nif r3 > r8 goto E\nr4 = 0xffffffffffffff0 ll\nr4 += r1\nr4 >>= 1\nif r1 <= 20 goto E\n"
+     "r0 = *(u8 *)(r7 + 5000)\nE: w0 = 0\nexit"),
 ]
 
 # name, program: beside the traps, and harmless; how often its loops turn
@@ -245,6 +251,10 @@ NEAR = [
      "r5 = *(u8 *)(r9 + 0)\nr2 = *(u16 *)(r9 + 2)\nr5 &= 248\nif r5 >= 16 goto A\nr5 *= 142000\nif r5 > r2 goto C\ngoto E\nA: r5 *= 142000\nC: if r5 >= 1136000 goto E\n" + BAD + "E: w0 = 0\nexit"),
     ("a multiple of 12 and 2 is greater than another by 2",
      "r2 = *(u8 *)(r9 + 0)\nr2 *= 12\nr2 += 2\nr3 = *(u8 *)(r9 + 1)\nr3 *= 12\nif r2 <= r3 goto E\nr2 -= r3\nr2 += -1\nr0 = 7\nr0 /= r2\nE: w0 = 0\nexit"),
+    ("octets behind a number, and they are there",
+     "r1 = *(u64 *)(r9 + 0)\nif r1 s< 0 goto E\nr2 = r8\nr2 -= r7\nr2 -= r1\nr3 = *(u8 *)(r9 + 8)\nr3 &= 7\nr3 |= 8\nr4 = 0x7ffffffffffff000 ll\nif r1 > r4 goto E\nif r2 s< r3 goto E\nr7 += r1\nr0 = *(u8 *)(r7 + 71)\nE: w0 = 0\nexit"),
+    ("parts of a number, and they are there",
+     "r1 = *(u8 *)(r9 + 0)\nr2 = r1\nr2 <<= 3\nr3 = r7\nr3 += r2\nif r3 > r8 goto E\nr4 = r1\nr4 += 16\nr4 >>= 1\nif r1 <= 20 goto E\nr0 = *(u8 *)(r7 + 231)\nE: w0 = 0\nexit"),
 ]
 
 

@@ -185,8 +185,8 @@ class Arithmetic(Memory):
             return
         least, most = remainder(s, a, k)
         for m, slope, c in [(a.sym, 1, 0), *[(m, slope, c) for (m, y), (base, slope, c) in s.lines.items() if y == a.sym and not base and slope > 0]]:
-            if summands.ends_within_packet(s, m) and len(s.lines) < MAX_LINES:        # so many whole parts of it are in the packet, too
-                lo, hi = s.bounds(out)
+            lo, hi = s.bounds(out)
+            if summands.ends_within_packet(s, m) and len(s.lines) < MAX_LINES and slope * k * hi <= SHI:      # so many whole parts of it are in the packet, too
                 whole = self.fresh_symbol(s, slot, d.signed(slope * k * lo, slope * k * hi) or d.TOP, 1)
                 s.lines[whole, out] = 0, slope * k, 0
                 self.rounded_down(s, slot, m, whole, slope * (a.off - most) - c, slope * (a.off - least) - c)
@@ -287,8 +287,11 @@ class Arithmetic(Memory):
         return None
 
     def relate_sum(self, s: State, sym: int, a: Value, b: Value) -> None:
-        """sym = a + b, exactly. From another sum of one of the two it is as far as the other one is from what was added there."""
+        """sym = a + b, exactly. From another sum of one of the two it is as far as the other one is from what was added there. A name is of a number
+        of 64 bits: of a sum that may be none nothing is said."""
         (alo, ahi), (blo, bhi) = s.offsets(a), s.offsets(b)
+        if alo + blo < SLO or ahi + bhi > SHI:
+            return
         s.learn_gap(a.sym, sym, blo + a.off, bhi + a.off)
         s.learn_gap(b.sym, sym, alo + b.off, ahi + b.off)
         moved = a.off + b.off

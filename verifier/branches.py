@@ -11,7 +11,7 @@ from .memory import OFFSET_LIMIT, Memory, spread
 from .state import LEN, LOW_HALF, NULLABLE, NUMBER, POINTER, State, Value, number
 
 EQUAL = ("JEQ", "JNE", "JSET")
-FAR = 1 << 40                                         # a length's bound, before it is compared
+FAR = 1 << 40                                         # a length's bound, before it is compared; with it a name is of a number of 64 bits
 
 
 class Branches(Memory):
@@ -94,8 +94,9 @@ class Branches(Memory):
                 self.part_of(s, slot, n, q)
             if s.lines and s.bounds(n)[0] >= 0:
                 for whole, k in affine.divided_into(s, q, n):
-                    if not affine.multiples(s, n, k):
-                        part = self.fresh_symbol(s, slot, d.signed(*affine.times(k, s.vars[n], 0)) or d.TOP)
+                    least, most = affine.times(k, s.vars[n], 0)
+                    if most < FAR and not affine.multiples(s, n, k):
+                        part = self.fresh_symbol(s, slot, d.signed(least, most))
                         s.products[part] = n, k, 0
                         self.part_of(s, slot, part, whole)
 
