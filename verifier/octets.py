@@ -63,14 +63,14 @@ def sum_of(s: State, v: Value) -> Sum:
     return found[0], found[1] + v.off
 
 
-def moved(s: State, sym: int, p: Value, n: Value) -> None:
-    """The place `sym` is n octets behind p."""
+def moved(s: State, out: Value, p: Value, n: Value) -> None:
+    """The place `out` is n octets behind p. It may have had a name before, which is of a place so many octets away."""
     members, k = sum_of(s, p)
     low = s.bounds(n.sym)[0]
     if n.sym and low >= 0 and n.sym not in members and len(members) < MAX_MEMBERS:
-        s.sums[sym] = members | {n.sym}, k + n.off
+        s.sums[out.sym] = members | {n.sym}, k + n.off - out.off
     else:
-        s.sums[sym] = members, k + low + n.off
+        s.sums[out.sym] = members, k + low + n.off - out.off
 
 
 def added(s: State, out: Value, a: Value, b: Value, wide: bool) -> None:

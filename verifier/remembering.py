@@ -140,7 +140,7 @@ class Remembering(Machine):
     def move_pointer(self, s: State, slot: int, name: str, p: Value, n: Value) -> Value | None:
         out = super().move_pointer(s, slot, name, p, n)
         if out is not None and out.region == "pkt" and name == "ADD" and out.sym not in (p.sym, n.sym):
-            octets.moved(s, out.sym, p, n)
+            octets.moved(s, out, p, n)
         return out
 
     def branch(self, s: State, slot: int, insn: Instruction) -> list[State | None]:
