@@ -109,6 +109,37 @@ def test_a_loop_turns_as_often_as_the_way_to_it_lets_it():
     assert followed < alone
 
 
+INDEXED = ("r2 = *(u32 *)(r1 + 52)\nr0 = 0\n*(u64 *)(r10 - 8) = 0\n*(u64 *)(r10 - 16) = 0\n*(u64 *)(r10 - 24) = 0\nr3 = r2\nr3 /= 3\nif r2 > 15 goto E\n"
+           "r4 = r10\nr4 += r3\n*(u8 *)(r4 - 16) = 1\nr5 = *(u64 *)(r10 - {})\nif r5 == 0 goto E\n" + SLOW + "\nE: exit")
+
+
+def test_what_is_stored_at_an_index_is_stored_in_the_walk_too(monkeypatch):
+    """That the index is small only patience finds: the walk has it as well, and gives up where it has not, instead of taking the store for none."""
+    assert bound(INDEXED.format(16)) == (64, 64)
+    assert bound(INDEXED.format(24)) == (14, 14)
+    monkeypatch.setattr(walk.Remembering, "patient", property(lambda self: False, lambda self, value: None), raising=False)
+    with pytest.raises(walk.Lost):
+        bound(INDEXED.format(16))
+
+
+def named(gap: int) -> str:
+    """Two parts of a packet behind two octets that say how long they are; what follows is compared with the end as a place behind one that has a name already.
+    Then a loop over each."""
+    source = ("r9 = *(u64 *)(r1 + 0)\nr8 = *(u64 *)(r1 + 8)\nr7 = *(u64 *)(r1 + 16)\nr0 = 1\nr3 = r9\nr3 += 2\nif r3 > r8 goto B\nr2 = *(u8 *)(r9 + 0)\nr5 = *(u8 *)(r9 + 1)\n"
+              f"r3 = r9\nr3 += r2\nr4 = r8\nr4 -= r3\nif r4 s< r5 goto B\nr3 += {gap}\nr3 += r5\nif r3 > r8 goto B\n*(u16 *)(r7 + 0) = r2\n*(u16 *)(r7 + 4) = r5\n")
+    for i in range(2):
+        source += f"r4 = *(u16 *)(r7 + {4 * i})\nr3 = 0\nL{i}: if r3 >= r4 goto E{i}\n" + "r2 = 0\n" * 10 + f"r3 += 1\nif r3 < 255 goto L{i}\nE{i}: r2 = 1\n"
+    return source + "r0 = 0\nB: exit"
+
+
+@pytest.mark.parametrize("gap", [4, 40])
+def test_octets_behind_a_place_with_a_name_are_counted_once(gap):
+    """Parts that fill the packet up to the gap take what the bound says."""
+    source = named(gap)
+    machine = instrumented.Machine(assemble(source), bytes([30 - gap // 2, 34 - gap + gap // 2]) + bytes(62), sizes=SIZES)
+    assert bound(source, longest=64)[0] == machine.run(100_000).insns
+
+
 def kinds(marked: list[str], turns: int = 5, mark: int = 2) -> str:
     """A field says which octets of the record are marked; then comes a loop, then as much for each octet that is marked. A mark of 1 is a flag
     (exclusive.py)."""

@@ -74,6 +74,7 @@ class Analysis:
     out: dict[tuple[cfg.Node, int], State | None]     # what leaves along an edge
     made: dict[cfg.Node, dict[int, int]]              # loop head -> symbol made there -> its place
     together: Together | None                         # loops that take octets, if there are several
+    patient: bool = False                             # was more tried than is needed mostly? see Machine
 
     @property
     def shared(self) -> Shared | None:
@@ -294,7 +295,7 @@ def _attempt(text: bytes, profile: ContextDescriptor, out_size: int, helpers, li
     report.clean32, report.wide = not machine.wide_slots, sorted(machine.wide_slots)
     report.helpers = sorted({i.imm for i in graph.insns.values() if i.is_call and not i.is_local_call})
     return report, Analysis(graph, fix.invariant, bounds, live, machine.touched, machine.aligned, machine.constants, machine.heads,
-                            machine.cuts, fix.out, fix.made_at, joint), graph, None
+                            machine.cuts, fix.out, fix.made_at, joint, patient), graph, None
 
 
 @contextmanager

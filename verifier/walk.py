@@ -7,7 +7,8 @@ a join takes the time of its longest. A loop is entered with what is known, its 
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from math import floor
@@ -180,6 +181,7 @@ class _Walk:
         self.graph: Graph = analysis.graph
         self.live, self.bounds, self.shared = analysis.live, analysis.bounds, analysis.shared
         self.machine = Remembering(module.profile, module.helpers)
+        self.machine.patient = analysis.patient
         self.fix = Fixpoint(self.graph, self.machine, 1 << 60, 1 << 60, forgetful=False)      # what was spilled once tells ways apart
         self.relevant = relevant(self.graph)
         self.read = self.read_later(behind)
@@ -211,17 +213,29 @@ class _Walk:
         if node.last[1].is_exit and node.depth == 0:
             s = way.state.copy()
             machine.node = node
-            for slot, insn in node.code[:-1]:
-                machine.step(s, slot, insn)
+            with self.proving():
+                for slot, insn in node.code[:-1]:
+                    machine.step(s, slot, insn)
             less, trace = self.owe_given(node, [s], trace)
             exits.append(Way(s, spent - less, trace))
         else:
-            ways = self.fix.transfer(node, way.state)
+            with self.proving():
+                ways = self.fix.transfer(node, way.state)
             less, trace = self.owe_given(node, [after for after in ways if after is not None], trace)
             for i, after in enumerate(ways):
                 if after is not None and self.live(node, i):
                     arrived[node.succs[i][0]].append(Way(after, spent - less + self.weights.edge(node, i).most, (trace, (node, i), 1)))
         machine.ends = None
+
+    @contextmanager
+    def proving(self) -> Iterator[None]:
+        """In here what breaks a rule, as far as is known, is a Violation, though the container was accepted: of a store that may go anywhere, or through what is no
+        pointer, nothing would be noted in memory."""
+        self.machine.checking = True
+        try:
+            yield
+        finally:
+            self.machine.checking = False
 
     def owe_given(self, node: Node, ways: list[State], trace: Trace) -> tuple[int, Trace]:
         """For octets of the packet that buffers were given in the block just followed time is owed: loops have not moved over them. Returns how much the block
@@ -417,9 +431,11 @@ class _Walk:
             self.spend(len(item.code))
             try:
                 s = join(of_one_shape(states), lambda place: self.machine.symbol(item.id, "through", start.id, place), False, keep)
+                with self.proving():
+                    left = fix.transfer(item, s)
             except Violation:
                 return None
-            for (succ, _), after in zip(item.succs, fix.transfer(item, s)):
+            for (succ, _), after in zip(item.succs, left):
                 if after is not None and succ is loop.head:
                     ends.append(after)
                 elif after is not None and succ in loop.body:
@@ -435,7 +451,9 @@ class _Walk:
         for node in sorted(loop.body, key=lambda n: n.order):
             if node not in fix.invariant:
                 continue
-            for i, after in enumerate(fix.transfer(node, fix.invariant[node])):
+            with self.proving():
+                found = fix.transfer(node, fix.invariant[node])
+            for i, after in enumerate(found):
                 fix.out[node, i] = after
                 succ = node.succs[i][0]
                 if after is not None and succ in loop.body and (
