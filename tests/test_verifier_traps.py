@@ -203,6 +203,14 @@ TRAPS = [
     ("more parts of a number than there may be numbers for", 19,
      "r1 = *(u8 *)(r9 + 0)\nr2 = r1\nr2 <<= 3\nr3 = r7\nr3 += r2\nif r3 > r8 goto E\nr4 = 0xffffffffffffff0 ll\nr4 += r1\nr4 >>= 1\nif r1 <= 20 goto E\n"
      "r0 = *(u8 *)(r7 + 5000)\nE: w0 = 0\nexit"),
+    ("how far apart two numbers are, a byte more", 22,
+     "r1 = *(u8 *)(r9 + 0)\nr2 = *(u8 *)(r9 + 1)\nw1 &= 31\nw2 &= 31\nr3 = r1\nw3 -= w2\nr4 = r3\nw4 s>>= 31\nw3 ^= w4\nw3 -= w4\nr9 += r3\nr0 = *(u8 *)(r9 + 33)\nexit"),
+    ("a number without the sign of another one", 23,
+     "r1 = *(u8 *)(r9 + 0)\nr2 = *(u8 *)(r9 + 1)\nw1 &= 31\nw2 &= 31\nr3 = r1\nw3 -= w2\nr5 = r2\nw5 -= w1\nr4 = r5\nw4 s>>= 31\nw3 ^= w4\nw3 -= w4\nr9 += r3\nr0 = *(u8 *)(r9 + 0)\nexit"),
+    ("a number without the sign of its lower half", 23,
+     "r1 = *(u8 *)(r9 + 0)\nr2 = *(u8 *)(r9 + 1)\nw1 &= 31\nw2 &= 31\nr3 = r1\nr3 -= r2\nr4 = r3\nw4 s>>= 31\nr3 ^= r4\nr3 -= r4\nr9 += r3\nr0 = *(u8 *)(r9 + 0)\nexit"),
+    ("a number without its sign and the bit below it", 23,
+     "r1 = *(u8 *)(r9 + 0)\nr2 = *(u8 *)(r9 + 1)\nw1 &= 31\nw2 &= 31\nr3 = r1\nw3 -= w2\nr4 = r3\nw4 s>>= 30\nw3 ^= w4\nw3 -= w4\nr9 += r3\nr0 = *(u8 *)(r9 + 0)\nexit"),
 ]
 
 # name, program: beside the traps, and harmless; how often its loops turn
@@ -255,6 +263,10 @@ NEAR = [
      "r1 = *(u64 *)(r9 + 0)\nif r1 s< 0 goto E\nr2 = r8\nr2 -= r7\nr2 -= r1\nr3 = *(u8 *)(r9 + 8)\nr3 &= 7\nr3 |= 8\nr4 = 0x7ffffffffffff000 ll\nif r1 > r4 goto E\nif r2 s< r3 goto E\nr7 += r1\nr0 = *(u8 *)(r7 + 71)\nE: w0 = 0\nexit"),
     ("parts of a number, and they are there",
      "r1 = *(u8 *)(r9 + 0)\nr2 = r1\nr2 <<= 3\nr3 = r7\nr3 += r2\nif r3 > r8 goto E\nr4 = r1\nr4 += 16\nr4 >>= 1\nif r1 <= 20 goto E\nr0 = *(u8 *)(r7 + 231)\nE: w0 = 0\nexit"),
+    ("how far apart two numbers are",
+     "r1 = *(u8 *)(r9 + 0)\nr2 = *(u8 *)(r9 + 1)\nw1 &= 31\nw2 &= 31\nr3 = r1\nw3 -= w2\nr4 = r3\nw4 s>>= 31\nw3 ^= w4\nw3 -= w4\nr9 += r3\nr0 = *(u8 *)(r9 + 32)\nexit"),
+    ("how far apart two numbers are, in 64 bits",
+     "r1 = *(u8 *)(r9 + 0)\nr2 = *(u8 *)(r9 + 1)\nw1 &= 31\nw2 &= 31\nr3 = r1\nr3 -= r2\nr4 = r3\nr4 s>>= 63\nr3 ^= r4\nr3 -= r4\nr9 += r3\nr0 = *(u8 *)(r9 + 32)\nexit"),
 ]
 
 

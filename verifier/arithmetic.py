@@ -118,6 +118,8 @@ class Arithmetic(Memory):
             self.made_of(s, slot, name, a, b, out.sym, wide)
         if name == "LSH" and out.sym and b.sym and not b.off and (wide or s.num(b).uhi <= d.M32) and na.is_const and 0 < na.ulo << nb.uhi <= (SHI if wide else d.M32):
             s.powers[out.sym] = b.sym, na.ulo
+        if name in ("ARSH", "XOR") and out.sym and a.sym and not a.off:
+            derived.sign_of(s, name, a, b, out.sym, 64 if wide else 32)
         if self.patient and out.sym:
             self.below(s, name, a, b, out.sym, SHI if wide else d.M32)
         return out
@@ -307,6 +309,8 @@ class Arithmetic(Memory):
     def subtract(self, s: State, slot: int, a: Value, b: Value, wide: bool) -> Value:
         if not b.sym:
             return self.addition(s, slot, a, number(-b.off), wide)
+        if (size := derived.magnitude(s, a, b, 64 if wide else 32)) is not None:
+            return self.fresh(s, slot, size)
         na, nb = s.num(a), s.num(b)
         n = d.alu("SUB", na, nb, wide)
         lo, hi = self.difference(s, b, a)

@@ -1,8 +1,10 @@
-"""Numbers made of another one: its low bits, any of its bits, what is shifted by it, its octets in the other order, its value as a signed number of fewer bits.
+"""Numbers made of another one: its low bits, any of its bits, what is shifted by it, its octets in the other order, its value as a signed number of fewer bits,
+its size without a sign.
 
 `State.halves[x]` is (y, c, m) where x is the bits of y + c that the mask m has; `State.masked[x]` is (y, n, m) where x is those of y shifted right by n;
 `State.powers[x]` is (y, k) where x is k shifted left by y; `State.swapped[x]` is (y, n) where x is the low n bits of y with their octets in the other order;
-`State.extended[x]` is (y, n) where x is y, of n <= 32 bits, taken as a signed number.
+`State.extended[x]` is (y, n) where x is y, of n <= 32 bits, taken as a signed number; `State.signs[x]` where x is -1 if y is negative as a number of n bits, else 0;
+`State.turned[x]` where x is y with all of its n bits turned round if it is negative.
 """
 from __future__ import annotations
 
@@ -83,6 +85,27 @@ def surely_not_zero(s: State, v: Value) -> bool:
     x, c, m = s.halves.get(v.sym, (v.sym, 0, d.M32))
     y, _ = s.extended.get(x, (0, 0))
     return not v.off and not c and m == d.M32 and y in s.vars and 0 not in s.vars[y]
+
+
+def sign_of(s: State, name: str, a: Value, b: Value, out: int, width: int) -> None:
+    """Compilers take the size of a signed number y without a branch: m = y s>> width - 1, (y ^ m) - m."""
+    if name == "ARSH":
+        if not b.sym and b.off == width - 1:
+            s.signs[out] = a.sym, width
+        return
+    for x, mask in (a, b), (b, a):
+        if not b.off and s.signs.get(mask.sym) == (x.sym, width):
+            s.turned[out] = x.sym, width
+
+
+def magnitude(s: State, a: Value, b: Value, width: int) -> d.Num | None:
+    """What a - b is if it is such a size; None: it is not."""
+    made = s.turned.get(a.sym)
+    if made is None or a.off or b.off or made != s.signs.get(b.sym) or made[1] != width or made[0] not in s.vars:
+        return None
+    n = s.vars[made[0]]
+    lo, hi = (n.slo, n.shi) if width == 64 else (n.slo32, n.shi32)
+    return d.unsigned(max(lo, -hi, 0), max(-lo, hi))
 
 
 def learn_swapped(s: State, sym: int, n: d.Num) -> bool:

@@ -75,7 +75,7 @@ def stack_bits(off: int, size: int) -> int:
 
 
 MADE_OF = {"scaled": "shift", "quotients": "quotient", "cleared": "bits", "halves": "low bits", "masked": "bits", "powers": "power", "swapped": "octets"}     # of whole blocks: x: (another unknown, how x is made of it)
-OF_BLOCK = ("shifted", "products", "rounded", "extended")     # the same, forgotten where a block begins
+OF_BLOCK = ("shifted", "products", "rounded", "extended", "signs", "turned")     # the same, forgotten where a block begins
 KNOWN = ("regs", "vars", "diff", "frames", "defs", "added", "strides", "lines", *MADE_OF, *OF_BLOCK, "bits", "sums", "filled",
          "exclusive")                                 # in which states differ: what is owed is no part of it
 
@@ -104,6 +104,8 @@ class State:
         self.swapped: dict[int, tuple[int, int]] = {}           # x: (y, n) where x is y, of n bits, with its octets in the other order
         self.rounded: dict[int, tuple[int, int]] = {}           # x: (y, k) where x is the largest multiple of k that is not above y; within a block
         self.extended: dict[int, tuple[int, int]] = {}          # x: (y, n) where x is y, of n <= 32 bits, taken as a signed number; within a block
+        self.signs: dict[int, tuple[int, int]] = {}             # x: (y, n) where x is -1 where y is negative, as numbers of n bits, else 0; within a block
+        self.turned: dict[int, tuple[int, int]] = {}            # x: (y, n) where x is y, of n bits, all of them turned round where it is negative; within a block
         self.filled: tuple[filled.Span, ...] = ()               # bytes of the stack written up to where a counter stands
         self.bits: dict[int, bits.Row] = {}                     # x: whose bits it has; this and what follows in walk.py only
         self.sums: dict[int, octets.Sum] = {}                   # place in the packet: what it is at least
@@ -130,6 +132,8 @@ class State:
         s.products = self.products.copy() if self.products else {}
         s.rounded = self.rounded.copy() if self.rounded else {}
         s.extended = self.extended.copy() if self.extended else {}
+        s.signs = self.signs.copy() if self.signs else {}
+        s.turned = self.turned.copy() if self.turned else {}
         s.bits = self.bits.copy() if self.bits else {}
         s.sums = self.sums.copy() if self.sums else {}
         s.owed = self.owed.copy() if self.owed else {}
