@@ -10,8 +10,10 @@ import generate                                                    # noqa: E402
 import instrumented                                                # noqa: E402
 
 from lpn.compiler.asm import AsmError, assemble                    # noqa: E402
-from lpn.runtime.instrumented.claims import Claims, Runner         # noqa: E402
+from lpn.runtime.instrumented.claims import Claims, Runner, Tables     # noqa: E402
 from lpn.verifier import LPN, analyse                              # noqa: E402
+from lpn.verifier import domain as d                               # noqa: E402
+from lpn.verifier.state import NUMBER, Value, entry_state          # noqa: E402
 
 PROFILE = LPN.with_sizes(rec=64, state=32)
 SIZES = (("rec", 64), ("state", 32), ("out", 256))
@@ -149,3 +151,15 @@ def test_claims_at_the_ends_of_64_bits_are_true(runner, source):
 def test_a_region_that_the_interpreter_does_not_have_is_refused():
     with pytest.raises(ValueError, match="rec has 4097 bytes"):
         Claims(assemble("r0 = 0\nexit"), LPN.with_sizes(rec=4097))
+
+
+def test_numbers_that_are_further_apart_than_a_word_says():
+    """Of two numbers one may be more than 2^63 above the other: then the claim's other side is looked at."""
+    s = entry_state(2048)
+    s.vars[5], s.vars[6] = d.signed(-(1 << 63), -(1 << 62)), d.signed(1 << 62, (1 << 63) - 1)
+    s.regs[2], s.regs[3] = Value(NUMBER, None, 5, 0), Value(NUMBER, None, 6, 0)
+    for bounds, has in (((1 << 63, (1 << 64) - 1), 0), (((1 << 63) - 1, 1 << 63), 1), ((-(1 << 63) - 1, -(1 << 63)), 2), ((3, 4), 3)):
+        s.diff[5, 6] = bounds
+        tables = Tables()
+        tables.state(s)
+        assert tables.diffs[-8] == has

@@ -88,7 +88,7 @@ class Tables:
                 self.vars += _VAR.pack(local[sym], self.num(n))
         for (a, b), (lo, hi) in s.diff.items():
             if a in local and b in local:
-                has = (lo >= -_S64) | (hi < _S64) << 1
+                has = (-_S64 <= lo < _S64) | (-_S64 <= hi < _S64) << 1
                 self.diffs += _DIFF.pack(local[a], local[b], lo if has & 1 else 0, hi if has & 2 else 0, has, 0)
         for x, (v, w, c) in s.defs.items():
             if x in local and v in local and w in local:
