@@ -373,6 +373,30 @@ def test_no_run_over_options_exceeds_the_bound(lengths, bodies, handed_over, see
         assert took <= most
 
 
+WAYS = ["r9 += r4\nif r9 > r8 goto B", "r5 = r8\nr5 -= r9\nif r5 s< r4 goto B\nr9 += {}\nr9 += r4\nif r9 > r8 goto B", "r5 = r8\nr5 -= r9\nif r4 > r5 goto B\nr9 += {}\nr9 += r4",
+        "r3 = r9\nr3 += r4\nr3 += {}\nif r3 > r8 goto B\nr9 += r4", "r9 += r4\nr3 = r9\nr3 += {}\nif r3 > r8 goto B\nr9 = r3"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(WAYS), st.integers(1, 9), st.integers(1, 4)), min_size=1, max_size=3), st.integers(0, 1 << 30))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_no_run_over_parts_of_a_packet_exceeds_the_bound(parts, seed):
+    """Parts whose lengths stand before them, each compared with the end in one of several ways, with something between; then a loop over each."""
+    rng, longest, source = random.Random(seed), 48, f"r9 = *(u64 *)(r1 + 0)\nr8 = *(u64 *)(r1 + 8)\nr7 = r9\nr0 = 1\nr9 += {len(parts)}\nif r9 > r8 goto B\n"
+    for i, (way, gap, _) in enumerate(parts):
+        source += f"r4 = *(u8 *)(r7 + {i})\n{way.format(gap)}\n"
+    for i, (_, _, step) in enumerate(parts):
+        source += f"r4 = *(u8 *)(r7 + {i})\nr3 = 0\nL{i}: if r3 >= r4 goto E{i}\n" + "r2 = 0\n" * 5 + f"r3 += {step}\nif r3 < 255 goto L{i}\nE{i}: r2 = 1\n"
+    text = assemble(source + "r0 = 0\nB: exit")
+    part, _ = module(text, flat(), longest)
+    most = walk.chain_bound([part], longest, by_verdict).weight
+    for _ in range(30):
+        left, lengths = longest - len(parts), []
+        for _ in parts:
+            lengths.append(rng.choice([left, rng.randint(0, left), max(0, left - rng.randint(0, 12))]))
+            left -= lengths[-1]
+        assert instrumented.Machine(text, bytes(lengths) + bytes(longest - len(lengths)), sizes=SIZES).run(100_000).insns <= most
+
+
 def known(data) -> tuple[State, dict[int, int]]:
     """A state that knows sums and what is owed, and numbers that are as it says."""
     s, numbers = entry_state(2048), {}
