@@ -5,10 +5,12 @@ Contents are slots of the outermost frame, far from the stack's: so they are joi
 """
 from __future__ import annotations
 
+from ..compiler.helpers import size_said
 from ..compiler.isa import Instruction
 from . import bits, domain as d, octets
 from .calls import PUTS
 from .descriptors import ContextDescriptor, HelperSpec
+from .rules import Violation
 from .state import LEN, NUMBER, POINTER, State, Value, number
 from .transfer import Machine
 
@@ -29,6 +31,7 @@ class Remembering(Machine):
         super().__init__(profile, helpers)
         self.noted: list[int] | None = None           # where asked for: octets that are loaded
         self.ends: tuple[int, int] | None = None      # where asked for: the slot for what a buffer was given, its end and how much; the longest packet
+        self.proving = False                          # is it no search? then nothing may be missed
         self.given: dict[int, Value] = {}             # by calls that gave a buffer octets of the packet, how many, where an end says so
 
     # Memory --------------------------------------------------------------------------------------
@@ -72,7 +75,20 @@ class Remembering(Machine):
             row += entries
         return row + [0] * (64 - 8 * size) if some else None
 
+    def written(self, s: State, reg: int, off: int, size: int, slot: int, value: Value | None) -> None:
+        """Before something is written through a register: where it is no pointer, or is known to point into the stack and not where, the state would keep what it knew
+        of memory. No container that was accepted does so, but here less may be known than what it was accepted for."""
+        if not self.proving:
+            return
+        at = s.regs[reg]
+        if at is not None and at.kind == POINTER and value is not None:
+            lo, hi = s.offsets(at)
+            if not at.region.startswith("stack") or -self.profile.stack <= lo + off and hi + off + size <= 0 and (lo == hi or value.kind == NUMBER):
+                return
+        raise Violation(38, slot, "where something is written is not known on the walk")
+
     def store(self, s: State, reg: int, off: int, size: int, value: Value | None, slot: int) -> None:
+        self.written(s, reg, off, size, slot, value)
         super().store(s, reg, off, size, value, slot)
         at = s.regs[reg]
         if at is None or at.kind != POINTER or at.region not in FIRST:
@@ -95,6 +111,8 @@ class Remembering(Machine):
                 del slots[off]
 
     def buffer(self, s: State, reg: int, size: int, slot: int, write: bool) -> None:
+        if write:
+            self.written(s, reg, 0, size, slot, number(0))
         super().buffer(s, reg, size, slot, write)
         at = s.regs[reg]
         if write and at is not None and at.region in FIRST:
@@ -103,6 +121,7 @@ class Remembering(Machine):
 
     def atomic(self, s: State, slot: int, insn) -> None:
         at = s.regs[insn.dst]
+        self.written(s, insn.dst, insn.off, insn.size, slot, number(0))
         super().atomic(s, slot, insn)
         if at is not None and at.region in FIRST:
             lo, hi = s.offsets(at)
@@ -110,11 +129,26 @@ class Remembering(Machine):
 
     def call(self, s: State, slot: int, id: int) -> None:
         spec = self.helpers.get(id)
+        self.written_by(s, slot, spec)
         words = [self.word_of(s, i) for i in (3, 4)] if self.ends is not None and spec is not None and spec.name in PUTS else []
         super().call(s, slot, id)
         self.overwrite(s, "ctx", *CLOCK)
         if words:
             self.end_of(s, slot, *words)
+
+    def written_by(self, s: State, slot: int, spec: HelperSpec | None) -> None:
+        """Before a call: what it writes to, if that is no pointer any more."""
+        for reg, kind in enumerate(spec.args if spec is not None else (), 1):
+            v, first = s.regs[reg], s.regs[1]
+            if kind == "write":
+                known = first is not None and first.kind == NUMBER and s.num(first).is_const
+                size = size_said(s.num(first).ulo, reg) if known else None
+            elif kind[0] == "write":
+                size = kind[1]
+            else:
+                continue
+            if size is None or size and (v is None or v.kind != POINTER):
+                self.written(s, reg, 0, 0, slot, None)
 
     def end_of(self, s: State, slot: int, place: Value | None, n: Value | None) -> None:
         """A buffer was given n octets of the packet, as long as it was when the chain began, from a place on, or the helper has ended the run, where the

@@ -229,13 +229,12 @@ class _Walk:
 
     @contextmanager
     def proving(self) -> Iterator[None]:
-        """In here what breaks a rule, as far as is known, is a Violation, though the container was accepted: of a store that may go anywhere, or through what is no
-        pointer, nothing would be noted in memory."""
-        self.machine.checking = True
+        """In here what is written, and is not known where, is a Violation: of such a store nothing is noted."""
+        self.machine.proving = True
         try:
             yield
         finally:
-            self.machine.checking = False
+            self.machine.proving = False
 
     def owe_given(self, node: Node, ways: list[State], trace: Trace) -> tuple[int, Trace]:
         """For octets of the packet that buffers were given in the block just followed time is owed: loops have not moved over them. Returns how much the block
