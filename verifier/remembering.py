@@ -10,7 +10,6 @@ from ..compiler.isa import Instruction
 from . import bits, domain as d, octets
 from .calls import PUTS
 from .descriptors import ContextDescriptor, HelperSpec
-from .rules import Violation
 from .state import LEN, NUMBER, POINTER, State, Value, number
 from .transfer import Machine
 
@@ -21,6 +20,10 @@ KEPT = ("rec", "ctx", "pkt")                          # an interrupt may change 
 CLOCK = 84, 88                                        # of the context (lpn): a call takes its time
 FARTHEST = 4096                                       # offsets remembered
 ANYWHERE = ROOM - 1                                   # in notes: somewhere in the region
+
+
+class Lost(Exception):
+    """The walk takes too long, does not find a loop's invariant, or has lost where something is written: the sum of the modules' bounds has to do."""
 
 
 class Remembering(Machine):
@@ -85,7 +88,7 @@ class Remembering(Machine):
             lo, hi = s.offsets(at)
             if not at.region.startswith("stack") or -self.profile.stack <= lo + off and hi + off + size <= 0 and (lo == hi or value.kind == NUMBER):
                 return
-        raise Violation(38, slot, "where something is written is not known on the walk")
+        raise Lost(f"where slot {slot} writes is not known")
 
     def store(self, s: State, reg: int, off: int, size: int, value: Value | None, slot: int) -> None:
         self.written(s, reg, off, size, slot, value)

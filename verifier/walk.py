@@ -22,7 +22,7 @@ from .join import join
 from .loops import Given, Path, Trace, Turns, heaviest_inside, path_of, rank, region_order, turning_together
 from .order import leq
 from .relevance import relevant
-from .remembering import ANYWHERE, MOVED, ROOM, Remembering, of_one_shape, remember, remembered
+from .remembering import ANYWHERE, MOVED, ROOM, Lost, Remembering, of_one_shape, remember, remembered
 from .rounds import rounds_of
 from .rules import Violation
 from .state import LEN, NUMBER, State, Value, entry_state, number
@@ -35,10 +35,6 @@ APART_AT_END = 64                                     # at the last block: not a
 DECISIVE = 2                                          # registers that matter where ways are kept apart by them, too
 SETTLED = 0.5                                         # part of what is owed
 ZEROED = ("out_len", "payload", "cut")                # of the context, when a chain begins; the record is zeroed as a whole
-
-
-class Lost(Exception):
-    """The walk takes too long, or does not find a loop's invariant: the sum of the modules' bounds has to do."""
 
 
 @dataclass(frozen=True)
@@ -229,7 +225,7 @@ class _Walk:
 
     @contextmanager
     def proving(self) -> Iterator[None]:
-        """In here what is written, and is not known where, is a Violation: of such a store nothing is noted."""
+        """In here the walk is lost where something is written and it is not known where: of such a store nothing is noted."""
         self.machine.proving = True
         try:
             yield
@@ -432,7 +428,7 @@ class _Walk:
                 s = join(of_one_shape(states), lambda place: self.machine.symbol(item.id, "through", start.id, place), False, keep)
                 with self.proving():
                     left = fix.transfer(item, s)
-            except Violation:
+            except (Lost, Violation):
                 return None
             for (succ, _), after in zip(item.succs, left):
                 if after is not None and succ is loop.head:
