@@ -73,13 +73,12 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
         units = Units([Unit("raw", raw_bytes(raw), profile or "lpn", rodata=rodata_size, data=data_size, record_size=record_size,
                             state_size=state_size, foreign=True)], {})
     elif (given := sized(read_input(str(file)))).kind == "source":
+        timed_at_all({profile or "lpn"})
         done = compiled_and_sealed(given.program(without), profile or "lpn", fuse, level)
         units, found = done.units, done.found
     else:
         units = of_input(given, profile, fuse, without, level, {"record_size": record_size, "state_size": state_size}, known=True)
-    untimed = sorted({unit.profile for unit in units.items if unit.profile != "lpn"})
-    if untimed and len(untimed) == len({unit.profile for unit in units.items}) and (idle := asked("--on", "--tight")):
-        raise click.UsageError(f"{' and '.join(idle)} {'is' if len(idle) == 1 else 'are'} about worst-case times, and for profile {' and '.join(untimed)} none are computed", click.get_current_context())
+    timed_at_all({unit.profile for unit in units.items})
     found = found or analysed(units)
     timed = times(units, found, way, tight)
     unkept = settle(done.compiled, timed).items if done is not None and done.compiled.target.name == "lpn" else []
@@ -123,6 +122,13 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
         + (f", {count(len(unkept), 'energy budget')} not proved" if unkept else "")
         + (f", {len(units.unread)} not read" if units.unread else ""), style="red" if wrong else "green")
     return int(wrong)
+
+
+def timed_at_all(profiles: set[str]) -> None:
+    """Refuses options of worst-case times where there are none."""
+    if profiles and "lpn" not in profiles and (idle := asked("--on", "--tight")):
+        raise click.UsageError(f"{' and '.join(idle)} {'is' if len(idle) == 1 else 'are'} about worst-case times, and for profile {' and '.join(sorted(profiles))} "
+                               "none are computed", click.get_current_context())
 
 
 def sized(given: Input) -> Input:
