@@ -296,7 +296,7 @@ def refused(compiled: Compiled) -> list[RefusedError]:
     """What the verifier does not accept. Of the others it says in the images whether they are 32-bit clean: engine m3 keeps 32-bit registers then."""
     out = []
     for c in compiled.containers:
-        report = verified(c.image.text, compiled.target.name, len(c.image.rodata), len(c.image.data), compiled.record_size, compiled.state.size,
+        report = verified(c.image.text, compiled.target.name, len(c.image.rodata), len(c.image.data), c.image.record_size, compiled.state.size,
                           tuple(c.code.lines), compiled.bundle.helpers())
         if not report.accepted:
             out.append(RefusedError(c.name, report))
