@@ -299,3 +299,21 @@ def test_what_a_field_cannot_hold_is_not_written_into_it() -> None:
     reference = Reference(program)
     packets = Packets(reference, reference.state(None))
     assert any(packets.packet(RandomChoose(number))[:1] == bytes([300 & 0xFF]) for number in range(40))
+
+
+MIGRATES = """header H { bit<8> a; }
+struct headers { H h; }
+persistent register<bit<8>> x;
+migrate version 1 { register<bit<8>>[90] b; x = old.b[89]; }
+parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
+processor P(inout headers h, inout meta m) { apply { x = h.h.a; m.verdict = CONSUMED; } }
+protocol X version 2 { on radio.rx_done : Rx -> P; }
+"""
+
+
+def test_a_migration_is_judged_with_the_state_that_it_reads(tmp_path: Path) -> None:
+    """What it has as its record is the old version's state, larger here than the chain's record."""
+    path = tmp_path / "a.lpn"
+    path.write_text(MIGRATES)
+    done = lpnc("fuzz", str(path), "--changes", "0", "--programs", "1", "--engine", "engine")
+    assert done.exit_code == 0 and "0 failures kept" in done.stdout

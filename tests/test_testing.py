@@ -502,6 +502,41 @@ def test_a_header_that_loses_something_breaks_the_law(monkeypatch, unshrunk):
     assert len(broken("udp.lpn", "Udp")) == 3
 
 
+WHOLE = """header One { bit<8> a; bit<8> b = a + 1; }
+codec Short() <-> One { tag kind:1, 0b0000000; kind { 0: a = 0; 1: inline(a); } }
+struct headers { One one; }
+persistent register<bit<16>> seen;
+migrate version 1 { register<bit<8>> seen; seen = (bit<16>) old.seen; }
+parser LawTakes(packet pkt, out headers h) { state start { pkt.extract(h.one); transition accept; } }
+processor P(inout headers h, inout meta m) { apply { seen = seen + 1; m.verdict = DELIVER; } }
+deparser Tx(packet pkt, in headers h) { pkt.emit(h.one); }
+const bit<8> LawHeaders = 1;
+protocol Law version 2 { on radio.rx_done : LawTakes -> P -> Tx; }
+"""
+
+
+def test_laws_of_a_whole_program(tmp_path):
+    """Its own struct of headers, modules and protocol stay out of the way, also with the names that a law's have."""
+    (tmp_path / "a-whole.lpn").write_text(WHOLE)
+    found = laws(tmp_path / "a-whole.lpn", examples=10)
+    assert [str(law) for law in found] == [
+        "One is emitted as it came", "One takes what its description allows", "One has equations that give what they gave",
+        "Short expands what it compressed", "Short compresses what it expanded"]
+    for law in found:
+        law.check()
+
+
+def test_a_broken_law_of_a_codec_is_told_in_few_lines(tmp_path, monkeypatch):
+    """A row that was drawn is shown as it is written, not as all that it leads to."""
+    (tmp_path / "short.lpn").write_text(WHOLE)
+    monkeypatch.setattr(codecs.Compress, "compress", lambda self: b"\x80\xff")
+    law = next(law for law in laws(tmp_path / "short.lpn", examples=60) if law.statement == "compresses what it expanded")
+    with pytest.raises(AssertionError, match="which expands to another header") as failed:
+        law.check()
+    told = "\n".join([str(failed.value), *failed.value.__notes__])
+    assert "short.lpn:2:" in told and ": Row at " in told and "Source(" not in told and len(told) < 2000
+
+
 # ---------------------------------------------------------------- around it
 
 def test_a_program_that_is_none_is_a_diagnostic(tmp_path):

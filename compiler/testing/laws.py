@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib import resources
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -79,11 +79,11 @@ def limited(examples: int) -> settings:
 # ---------------------------------------------------------------- headers
 
 def of_header(path: Path, program: ast.Program, header: ast.Header, engines: tuple[str, ...], examples: int) -> Iterable[Law]:
-    text = lossless(path, program, header)
+    text = lossless(program, header)
 
     @lru_cache
     def made(text: str) -> ast.Program:
-        return check(load(Source(f"{path.stem}_law.lpn", text, path.parent / f"{path.stem}_law.lpn")))
+        return check(among(load(path), load(Source(f"{path.stem}_law.lpn", text))))
 
     def round_trip(text: str, computed: bool) -> None:
         subject = made(text)
@@ -109,14 +109,15 @@ def of_header(path: Path, program: ast.Program, header: ast.Header, engines: tup
     plain = next((item for item in header.fields() if item.equation is None and item.name != "_" and item.when is None
                   and isinstance(item.type, (Bits, EnumType, Bool))), None)
     if plain is not None and any(item.equation is not None for item in header.fields()):
-        again = text.replace("deparser Tx", f"processor Same(inout headers h, inout meta m) {{ apply {{ h.x.{plain.name} = h.x.{plain.name}; }} }}\n"
-                             "deparser Tx").replace("Rx -> Tx", "Rx -> Same -> Tx")
+        again = lossless(program, header, f"h.x.{plain.name} = h.x.{plain.name};")
         yield Law(header.name, "has equations that give what they gave", lambda: round_trip(again, True))
 
 
-def lossless(path: Path, program: ast.Program, header: ast.Header) -> str:
-    """A program that takes the header, behind those that it looks at, and puts them back."""
-    standard = path.resolve().parent == Path(str(resources.files("lpn.stdlib"))).resolve()
+def lossless(program: ast.Program, header: ast.Header, between: str = "") -> str:
+    """What takes the header, behind those that it looks at, and puts them back; `between`: statements. Its names are nobody else's in the program."""
+    taken = {getattr(decl, "name", "") for decl in program.decls}
+    headers, taking, same, putting = (next(f"{name}{n or ''}" for n in count() if f"{name}{n or ''}" not in taken)
+                                      for name in ("LawHeaders", "LawTakes", "LawSame", "LawPuts"))
     fields, names = [], []
     for param in header.params:
         assert isinstance(param.type, HeaderType)
@@ -124,11 +125,24 @@ def lossless(path: Path, program: ast.Program, header: ast.Header) -> str:
         fields.append(f"{param.type.decl.name} for_{param.name};")
     fields.append(f"{header.name}{'(' + ', '.join(names) + ')' if names else ''} x;")
     order = [*names, "x"]
-    return "\n".join([f"import {'std.' * standard}{path.stem};", f"struct headers {{ {' '.join(fields)} }}",
-                      "parser Rx(packet pkt, out headers h) { state start { "
+    return "\n".join([f"struct {headers} {{ {' '.join(fields)} }}",
+                      f"parser {taking}(packet pkt, out {headers} h) {{ state start {{ "
                       + " ".join(f"pkt.extract(h.{name});" for name in order) + " transition accept; } }",
-                      "deparser Tx(packet pkt, in headers h) { " + " ".join(f"pkt.emit(h.{name});" for name in order) + " }",
-                      "protocol Law version 1 { on radio.rx_done : Rx -> Tx; }"])
+                      *[f"processor {same}(inout {headers} h, inout meta m) {{ apply {{ {between} }} }}"][:bool(between)],
+                      f"deparser {putting}(packet pkt, in {headers} h) {{ " + " ".join(f"pkt.emit(h.{name});" for name in order) + " }",
+                      f"protocol Law version 1 {{ on radio.rx_done : {taking} -> {f'{same} -> ' * bool(between)}{putting}; }}"])
+
+
+#: What a program makes of its headers. A law leaves it out: the modules of a program share one struct of headers, and the law has its own.
+OF_ITS_OWN = (ast.Parser, ast.Processor, ast.Deparser, ast.Timing, ast.Protocol, ast.Migrate)
+
+
+def among(program: ast.Program, law: ast.Program) -> ast.Program:
+    """A law's declarations among those of the program that has the header."""
+    def of_headers(decls: list[ast.Decl | ast.ErrorDecl]) -> list[ast.Decl | ast.ErrorDecl]:
+        return [decl for decl in decls if not isinstance(decl, OF_ITS_OWN)]
+    return ast.Program(law.span, program.imports, [*of_headers(program.decls), *law.decls], [*program.sources, *law.sources],
+                       [*of_headers(program.main), *law.main])
 
 
 # ---------------------------------------------------------------- codecs

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from ..source import Span
 from ..types import Type
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 @dataclass(eq=False)
 class Node:
     span: Span = field(repr=False)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """For whoever prints what tests drew: all that a node leads to is the whole program."""
+        printer.text(f"{type(self).__name__} at {self.span}: {self.span.text.splitlines()[0]}")
 
 
 @dataclass(eq=False)
