@@ -88,11 +88,20 @@ def advice(name: str, was: str, becomes: str, old_version: int, new_version: int
 @dataclass(frozen=True)
 class Plan:
     """What becomes of the new program's persistent registers: `kept` have the old content, then the migrations run. `anew`: those of
-    another type than before, that no migration reads."""
+    another type than before, that no migration reads; `lost`: the old program's that the new one has not, and no migration reads."""
 
     kept: tuple[str, ...]
     migrations: tuple[Migration, ...]
     anew: tuple[str, ...]
+    lost: tuple[str, ...] = ()
+
+    def told(self) -> list[tuple[str, str]]:
+        """For people: (what a replacement does, with what). Nothing where the old program kept nothing and no migration runs."""
+        if not (self.kept or self.migrations or self.anew or self.lost):
+            return []
+        return [("keeps", ", ".join(self.kept) or "nothing"), *(("runs", migration.name) for migration in self.migrations),
+                *(("begins", f"{name} anew, which had another type and no migration reads") for name in self.anew),
+                *(("loses", f"{name}, which it does not have and no migration reads") for name in self.lost)]
 
 
 def plan(old: Layout, old_version: int, new: Layout, new_version: int, blocks: Sequence[Migration]) -> Plan:
@@ -110,4 +119,5 @@ def plan(old: Layout, old_version: int, new: Layout, new_version: int, blocks: S
             raise StateError(f"persistent register '{name}' is {type_}, and in version {old_version}, which runs, it is {old[name]}: "
                              f"{advice(name, old[name], type_, old_version, new_version)}, or give it another name")
     anew = tuple(name for name, type_ in new.items() if old.get(name, type_) != type_ and not any(name in block.needs for block in chosen))
-    return Plan(tuple(name for name, type_ in new.items() if old.get(name) == type_), chosen, anew)
+    lost = tuple(name for name in old if name not in new and not any(name in block.needs for block in chosen))
+    return Plan(tuple(name for name, type_ in new.items() if old.get(name) == type_), chosen, anew, lost)

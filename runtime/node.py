@@ -19,6 +19,7 @@ from itertools import count
 
 from lpn.compiler.bundle import Bundle, Entry
 from lpn.lang.builtins import TX_RESULTS
+from lpn.lang.persist import Plan
 from lpn.runtime import radio as air
 from lpn.runtime.dispatch import WORD, Dispatch, Event, Run, Stats, elapsed
 from lpn.runtime.engines import Externs
@@ -121,7 +122,7 @@ class Node:
         """Somebody else than a hook switches the radio."""
         self.at(time, lambda: self.radio_state.switch(time, on))
 
-    def replace(self, time: int, swap: Callable[[], None], what: str) -> None:
+    def replace(self, time: int, swap: Callable[[], Plan], what: str) -> None:
         """`swap` puts other hooks in place, at that time or once the thread has ended what it does then. `what`: for the record."""
         self.at(time, lambda: self._replace(swap, what))
 
@@ -295,16 +296,16 @@ class Node:
             self._event("radio.ack_timeout", record.number)
         self._event("radio.tx_done", record.number, (TX_RESULTS.index(sending.result),))
 
-    def _replace(self, swap: Callable[[], None], what: str) -> None:
+    def _replace(self, swap: Callable[[], Plan], what: str) -> None:
         if self._busy > self.time:
             self._push(self._busy, 0, lambda: self._replace(swap, what))
             return
         retired = [dataclass_replace(s, stats=dataclass_replace(s.stats)) for s in self.summaries()]
         self._waited = 0
-        swap()
+        becomes = [Effect(self.time, *one) for one in swap().told()]
         self.dispatch.settle()
         self.retired.append(retired)
-        self.records.append(Replaced(number=len(self.records), time=self.time, what=what, effects=self._effects))
+        self.records.append(Replaced(number=len(self.records), time=self.time, what=what, effects=becomes + self._effects))
         self._effects, self._waited = [], 0
         self._timer_causes.clear()
         self._step_by(self.time)

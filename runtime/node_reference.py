@@ -12,7 +12,7 @@ from lpn.lang.buffers import buffers
 from lpn.lang.check.energy import radio_part
 from lpn.lang.hooks import RadioPart
 from lpn.lang.outside import SENDS, Effect
-from lpn.lang.persist import StateError
+from lpn.lang.persist import Plan, StateError
 from lpn.lang.reference import Reference
 from lpn.lang.reference.outside import Outside
 from lpn.lang.reference.run import Run
@@ -97,15 +97,16 @@ class ReferenceDispatch(ModelDispatch):
         reference = Reference(program, externs)
         super().__init__(*_hooks(program), ReferenceExecutor(reference, reference.state(given), address), platform)
 
-    def replace(self, program: ast.Program, given: control.Tables | None = None, externs: Externs | None = None) -> None:
+    def replace(self, program: ast.Program, given: control.Tables | None = None, externs: Externs | None = None) -> Plan:
         """Another version takes over, with what that keeps. EngineError when it cannot."""
         reference = Reference(program, externs)
         assert isinstance(self.executor, ReferenceExecutor)
         try:
-            state, _ = reference.replace(self.executor.state, given)
+            state, chosen = reference.replace(self.executor.state, given)
         except StateError as e:
             raise EngineError(str(e)) from None
         self.swap(*_hooks(program), ReferenceExecutor(reference, state, self.address))
+        return chosen
 
 
 def _hooks(program: ast.Program) -> tuple[list[Hook], list[bool], list[RadioPart], list[str]]:

@@ -14,7 +14,7 @@ from lpn.lang.times import unit_of
 @dataclass(frozen=True)
 class Effect:
     """Something that a run did. `what`: radio.on, radio.off, radio.cca, radio.channel, radio.power, radio.send, net.send,
-    timer, trace. `frame`: what was sent."""
+    timer, trace; of a replacement keeps, runs, begins, loses. `frame`: what was sent."""
 
     time: int
     what: str
@@ -93,7 +93,7 @@ class Given(Record):
 
 @dataclass(kw_only=True)
 class Replaced(Record):
-    """Another version took the program's place; `effects`: what became of the radio."""
+    """Another version took the program's place; `effects`: what became of persistent registers and of the radio."""
 
     what: str
     effects: list[Effect] = field(default_factory=list)

@@ -555,6 +555,23 @@ def test_a_radio_that_nobody_switches_stays_as_it_is(tmp_path):
     assert ["0.205000", "replaced", "v2.lpn"] in rows
 
 
+def test_a_replacement_tells_what_becomes_of_registers(tmp_path):
+    """What it keeps, which migrations run, what begins anew, and what is gone; nothing where nothing was persistent."""
+    first = """persistent register<bit<8>> n; persistent register<bit<16>> total; persistent register<bit<8>> gone; persistent register<bit<8>> read;
+        timing T { every 100 ms { n = n + 1; total = 1; gone = 1; read = 1; } } protocol P version 1 { timing : T; }"""
+    then = """persistent register<bit<8>> n; persistent register<bit<32>> total; persistent register<bit<8>> other;
+        migrate version 1 { register<bit<8>> read; other = old.read; }
+        timing T { every 100 ms { n = n + 1; total = 1; other = 1; } } protocol P version 2 { timing : T; }"""
+    rows, _ = timeline(tmp_path, TAKE_OVER, v1=first, v2=then)
+    assert [row[2] + " " + row[3] for row in rows if row[1] == "replaced"] == [
+        "v2.lpn; keeps n; runs migrate.1; begins total anew, which had another type and no migration reads; "
+        "loses gone, which it does not have and no migration reads"]
+    result = lpnc("run", tmp_path / "v1.lpn", "--events", tmp_path / "x.events", "--json")
+    replaced = next(one for one in map(json.loads, result.stdout.splitlines()) if one["kind"] == "replaced")
+    assert [(one["what"], one["detail"].split()[0].rstrip(",")) for one in replaced["effects"]] == [
+        ("keeps", "n"), ("runs", "migrate.1"), ("begins", "total"), ("loses", "gone")]
+
+
 def test_slots_keep_one_beat(tmp_path):
     """A new one stands where it stands in the slotframe, and one that is gone moves none of the others."""
     text = "timing T {{ {} }} protocol P version 1 {{ timing : T; }}"

@@ -204,8 +204,7 @@ def take_over(runners: list[Runner], following: Prepared, view: Silent, file: st
         raise Failure(f"{shown(str(file))} cannot take over at frame {at}: {e}", 1) from None
     runners[:] = successors
     view.replaced(program, tables, number)
-    done = [f"keeps {', '.join(plans[0].kept) or 'nothing'}", *(f"runs {migration.name}" for migration in plans[0].migrations)]
-    done += [f"begins {name} anew, which had another type and no migration reads" for name in plans[0].anew]
+    done = [" ".join(one) for one in plans[0].told()] or ["keeps nothing"]
     say(f"frame {at}: {shown(str(file))} takes over, {', '.join(done)}", err=True)
 
 

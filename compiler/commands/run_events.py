@@ -12,6 +12,7 @@ import click
 from lpn.lang import ast, tables as control
 from lpn.lang.hooks import Occasion, Promise, name_of
 from lpn.lang.loader import decode
+from lpn.lang.persist import Plan
 from lpn.runtime import linktype as links
 from lpn.runtime.capture import Writer
 from lpn.runtime.engine.node_native import NativeDispatch
@@ -138,11 +139,11 @@ def read_script(path: str) -> Script:
     return read_events(text, "<stdin>" if path == STDIN else path, None if path == STDIN else Path(path).parent)
 
 
-def takes_over(node: Node, version: Version, path: Path) -> Callable[[], None]:
+def takes_over(node: Node, version: Version, path: Path) -> Callable[[], Plan]:
     """What puts another version in the place of the one that runs."""
-    def swap() -> None:
+    def swap() -> Plan:
         try:
-            version.swap(node)
+            return version.swap(node)
         except EngineError as e:
             raise Failure(f"{path} cannot take over at {clock(node.time)} s: {e}", 1) from None
     return swap
@@ -153,7 +154,7 @@ class Version:
     """A program in one engine: a node that starts with it, or that goes on with it; and what such a node's state holds."""
 
     node: Callable[[Script], Node]
-    swap: Callable[[Node], None]
+    swap: Callable[[Node], Plan]
     cells: Callable[[Node], Cells]
 
 

@@ -10,7 +10,7 @@ from lpn.compiler.bundle import Bundle, Entry
 from lpn.compiler.helpers import BY_NAME
 from lpn.compiler.image import Kind
 from lpn.lang.hooks import CONTEXTS, EVENTS
-from lpn.lang.persist import StateError, plan
+from lpn.lang.persist import Plan, StateError, plan
 from lpn.runtime.dispatch import ENGINE_REASON, WORD, Counts, Dispatch, Event, Platform, Run, Stats, hook_names
 from lpn.runtime.engine.native import NativeHost
 from lpn.runtime.engines import DEFAULT_FUEL, Externs, REASON_ENGINE, VERDICTS, EngineError
@@ -44,13 +44,13 @@ class NativeDispatch(Dispatch):
         self.swap(bundle, state=state, entries=entries, externs=externs)
 
     def swap(self, bundle: Bundle, *, state: bytes | None = None, entries: Mapping[str, Iterable[Entry]] | None = None,
-             externs: Externs | None = None) -> None:
+             externs: Externs | None = None) -> Plan:
         """Replace hooks and containers between two events; what is refused changes nothing. Persistent registers and
         migrations are as lang/persist.py has them; `state` is what the rest begins with."""
-        old = getattr(self, "bundle", None)
+        old, chosen = getattr(self, "bundle", None), Plan((), (), ())
         if old is not None:
             try:
-                plan(old.kept.layout(), old.version, bundle.kept.layout(), bundle.version, [m.block() for m in bundle.migrations])
+                chosen = plan(old.kept.layout(), old.version, bundle.kept.layout(), bundle.version, [m.block() for m in bundle.migrations])
             except StateError as e:
                 raise EngineError(str(e)) from None
         memory = NativeHost(bundle.record_size, bundle.state_size, self.fuel)
@@ -91,6 +91,7 @@ class NativeDispatch(Dispatch):
             raise EngineError(f"{where}: {memory.error_name(error)}")
         self.bundle, self._memory, self._state = bundle, memory, region
         self._raise()
+        return chosen
 
     # ------------------------------------------------------------ the platform
 
