@@ -12,6 +12,7 @@ from ..types import Array, Bits, EnumType, HeaderType, StructType
 from .base import in_turn, number, root_name
 from .expressions import ORDER
 from .headers import needs_payload
+from .in_vain import assigned_in_vain, emitted_twice
 from .ranges import Ranges, returned
 from .reads import headers_read
 from .statements import always_leaves
@@ -66,7 +67,8 @@ def doubts(program: ast.Program, diagnostics: Diagnostics) -> None:
             reasons_alone(processor, diagnostics)
     emitted = {named_field(call.args[0]) for call in found[ast.Call] if call.target == "emit"}
     if None not in emitted:                     # that of a deparser which others apply
-        never_emitted(program, diagnostics)
+        assigned_in_vain(program, diagnostics, never_emitted(program, diagnostics))
+        emitted_twice(program, diagnostics)
         counted_and_gone(program, found[ast.Call], emitted, diagnostics)
 
 
@@ -342,8 +344,9 @@ def dropped_behind(node: ast.Node | None) -> bool:
     return drops(node)
 
 
-def never_emitted(program: ast.Program, diagnostics: Diagnostics) -> None:
-    """Headers that a chain makes valid, and that no deparser of the program emits, and none and no later processor reads."""
+def never_emitted(program: ast.Program, diagnostics: Diagnostics) -> set[ast.StructField]:
+    """Headers that a chain makes valid, and that no deparser of the program emits, and none and no later processor reads. Which it told."""
+    told = set()
     used: set[object] = {None}.union(*(headers_read(decl) for decl in program.decls if isinstance(decl, ast.Deparser)))
     for hook in program.hooks:
         deparser = next((module for module in hook.chain if isinstance(module, ast.Deparser)), None)
@@ -353,8 +356,10 @@ def never_emitted(program: ast.Program, diagnostics: Diagnostics) -> None:
             for node in walk(processor):
                 if isinstance(node, ast.Call) and node.target == "setValid" and isinstance(node.callee, ast.Member):
                     header = node.callee.base
-                    if named_field(header) not in later:
+                    if (field := named_field(header)) is not None and field not in later:
+                        told.add(field)
                         diagnostics.warning(f"no deparser emits '{header.span.text}'", node.span, f"emit it in {deparser.name}: pkt.emit({header.span.text})")
+    return told
 
 
 def counted_and_gone(program: ast.Program, calls: list[ast.Call], emitted: set[ast.StructField | None], diagnostics: Diagnostics) -> None:

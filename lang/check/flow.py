@@ -10,14 +10,15 @@ from dataclasses import replace
 from .. import ast
 from ..diagnostics import Diagnostics
 from ..hooks import handlers_of, number
-from ..instances import instances, is_headers
+from ..instances import instances, is_headers, named_field, walk
 from ..types import Bool, HeaderType
 from .codecs import arm_of
 from .facts import NOWHERE, Known, Path, Paths, Values, join, merge
 from .flow_calls import FlowCalls
-from .flow_values import VERDICT
+from .flow_values import VERDICT, show
 
 ENDED = frozenset((1, 2, 4))                    # DROP, DELIVER, CONSUMED: later modules do not run
+MAKE_OTHERS = ("setValid", "setInvalid", "push_front", "pop_front")
 TURNS = 8                                       # over a loop, before what changes in it is forgotten
 
 
@@ -52,13 +53,29 @@ class Flow(FlowCalls):
     def chain(self, modules: list[ast.Module]) -> Paths:
         """Judges modules in the order in which they run. What the parser found."""
         parsed = after = self.nothing_valid()
-        self.accepts = {}                                   # no parser runs before a handler
+        self.accepts, self.again = {}, {}                   # no parser runs before a handler
         for module in modules:
             if isinstance(module, ast.Parser):
                 parsed = after = self.parser(module) or self.nothing_valid()
             else:
                 after = self.module(module, after) or parsed
+        self.replaced(modules)
         return parsed
+
+    def replaced(self, modules: list[ast.Module]) -> None:
+        """Headers that the parser may extract twice, where the chain emits what it took: the packet goes on without the first. A chain that makes headers valid or
+        invalid builds another packet, for which the last one may be what is wanted."""
+        if not self.again or not isinstance(modules[-1], ast.Deparser):
+            return
+        calls = [one for module in modules for one in walk(module) if isinstance(one, ast.Call)]
+        if any(call.target in MAKE_OTHERS for call in calls):
+            return
+        emitted = {named_field(call.args[0]) for call in calls if call.target == "emit"}
+        for call in self.again.values():
+            header = call.args[0]
+            if named_field(header) in emitted:
+                self.diagnostics.warning(f"'{show(header)}' may have been extracted before: it is replaced here, and the packet goes on without the first", call.span,
+                                         f"refuse a second one before it, verify(!{show(header, written=True)}.isValid(), error.NAME), or extract into a stack")
 
     def nothing_valid(self) -> Paths:
         return frozenset([Known(invalid=frozenset((one.field, one.index) for one in instances(self.program)))])
@@ -122,7 +139,9 @@ class Flow(FlowCalls):
         while todo:
             state = todo.pop(0)
             visits[state] = visits.get(state, 0) + 1
+            self.once = state.max is not None and state.max.const == 1
             paths = self.block(state.statements, entry[state])
+            self.once = False
             variables: list[Path] = [(one, "var") if not isinstance(one.type, HeaderType) else (one, None)
                                      for one in state.statements if isinstance(one, ast.VarDecl)]
             assert state.transition is not None

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from .. import ast, builtins
 from ..buffers import CALLS, emitted, key_values
 from ..diagnostics import Diagnostics
-from ..instances import header_of, is_headers, walk
+from ..instances import header_of, is_headers, named_field, walk
 from ..types import HeaderType, Stack
 from .facts import NOWHERE, Key, Known, Paths, Values, join
-from .flow_values import FlowValues, show, some
+from .flow_values import FlowValues, place_of, show, some
 
 class FlowCalls(FlowValues):
     def __init__(self, program: ast.Program, diagnostics: Diagnostics):
@@ -110,6 +110,9 @@ class FlowCalls(FlowValues):
             assert isinstance(header, ast.Member) and isinstance(header.base.type, Stack)
             after = [one.fill(key[0], header.base.type.size) for one in paths]
             return frozenset(one for one in after if one is not None)
+        asked = e.via is not None and named_field(header) in map(named_field, walk(e.via.args))     # the codec goes by the first
+        if not self.once and not asked and any(key in one.valid for one in paths):
+            self.again.setdefault(place_of(e), e)
         paths = frozenset(one.make_valid(key) for one in paths)
         return paths if e.via is not None else self.checked(key, header, paths)
 

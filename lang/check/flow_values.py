@@ -26,6 +26,8 @@ class FlowValues:
         self.this: Key | None = None                        # the header being described
         self.told: set[Place] = set()                       # where a message stands: of a loop that is written out it is the first turn's
         self.alone = False                                  # a function's body, which is judged by itself
+        self.once = False                                   # in a parser's state that no packet comes to twice
+        self.again: dict[Place, ast.Call] = {}              # extracts of headers that may be valid
         self.verdicts: dict[Place, tuple[Span, bool]] = {}       # where m.verdict is compared, and whether it is ACCEPT on every path
 
     call: Callable[[ast.Call, Paths], Paths]                # of `FlowCalls`
