@@ -164,6 +164,12 @@ MAC: dict[str, tuple[str, dict[str, str], dict[str, dict[str, int]], dict[str, s
         "mac": {"frame_type": 2, "security": 0, "ie_present": 1, "seq_suppression": 0, "version": 2, "dst_mode": 2, "src_mode": 0, "pan_compression": 0},
         "ie": {"length": 2, "id": 0x1E}}, {"correction": "wpan.header_ie.time_correction.value"}),
 }
+TIMES = {
+    "cca_offset": "wpan.tsch.timeslot.cca_offset", "cca": "wpan.tsch.timeslot.cca", "tx_offset": "wpan.tsch.timeslot.tx_offset",
+    "rx_offset": "wpan.tsch.timeslot.rx_offset", "rx_ack_delay": "wpan.tsch.timeslot.rx_ack_delay",
+    "tx_ack_delay": "wpan.tsch.timeslot.tx_ack_delay", "rx_wait": "wpan.tsch.timeslot.rx_wait",
+    "ack_wait": "wpan.tsch.timeslot.ack_wait", "rx_tx": "wpan.tsch.timeslot.turnaround", "max_ack": "wpan.tsch.timeslot.max_ack",
+    "max_tx": "wpan.tsch.timeslot.max_tx", "length": "wpan.tsch.timeslot.length"}
 NESTED = {"mac": {"frame_type": 0, "security": 0, "ie_present": 1, "seq_suppression": 0, "version": 2, "dst_mode": 0, "src_mode": 3, "pan_compression": 0},
           "end": {"length": 0, "id": 0x7E}}
 MAC |= {
@@ -179,12 +185,9 @@ MAC |= {
         "receive": "wpan.tsch.link_options.rx", "shared": "wpan.tsch.link_options.shared",
         "timekeeping": "wpan.tsch.link_options.timekeeping", "priority": "wpan.tsch.link_options.priority"}),
     "TSCH timeslot": ("tsch", {"end": "HeaderIe", "mlme": "PayloadIe", "ie": "ShortIe", "t": "TschTimeslot", "x": "TschTimeslotTimes"},
-                      NESTED | {"mlme": {"length": 27, "group": 1}, "ie": {"length": 25, "id": 0x1C}}, {
-        "cca_offset": "wpan.tsch.timeslot.cca_offset", "cca": "wpan.tsch.timeslot.cca", "tx_offset": "wpan.tsch.timeslot.tx_offset",
-        "rx_offset": "wpan.tsch.timeslot.rx_offset", "rx_ack_delay": "wpan.tsch.timeslot.rx_ack_delay",
-        "tx_ack_delay": "wpan.tsch.timeslot.tx_ack_delay", "rx_wait": "wpan.tsch.timeslot.rx_wait",
-        "ack_wait": "wpan.tsch.timeslot.ack_wait", "rx_tx": "wpan.tsch.timeslot.turnaround", "max_ack": "wpan.tsch.timeslot.max_ack",
-        "max_tx": "wpan.tsch.timeslot.max_tx", "length": "wpan.tsch.timeslot.length"}),
+                      NESTED | {"mlme": {"length": 27, "group": 1}, "ie": {"length": 25, "id": 0x1C}}, TIMES),
+    "TSCH timeslot of 27": ("tsch", {"end": "HeaderIe", "mlme": "PayloadIe", "ie": "ShortIe", "t": "TschTimeslot", "x": "TschTimeslotLongTimes"},
+                            NESTED | {"mlme": {"length": 29, "group": 1}, "ie": {"length": 27, "id": 0x1C}}, TIMES),
     "TSCH hopping": ("tsch", {"end": "HeaderIe", "mlme": "PayloadIe", "ie": "LongIe", "x": "TschHopping"},
                      NESTED | {"mlme": {"length": 3, "group": 1}, "ie": {"length": 1, "id": 9}}, {"sequence": "wpan.tsch.hopping_sequence_id"}),
 }
