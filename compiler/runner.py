@@ -15,7 +15,7 @@ from lpn.runtime.replace import replace
 from .build import Compiled, bundle_entry, compile_program
 from .chains import Chains
 from .externs import own
-from .forms import MOST, Level
+from .forms import LEVELS, MOST, Level
 from .judge import PROVED, sealed
 from .lower.const_entries import compared
 from .state import scalar_width
@@ -166,7 +166,9 @@ def make_runner(name: str, program: ast.Program, given: control.Tables | None = 
     """A runner on engine `name`. `externs`: functions for those that the program declares of the node. `hook`: whose chain takes
     frames that are for no other one, by its number; by default that of radio.rx_done.
 
-    Raises EngineError, EngineUnavailable, DiagnosticError or BuildError."""
+    Raises EngineError, EngineUnavailable, DiagnosticError or BuildError; ValueError for a level that there is not."""
+    if level not in LEVELS.values():
+        raise ValueError(f"there is no level {level!r}: there are {', '.join(map(repr, LEVELS.values()))}")
     if hook is None and program.hooks and not program.chain:
         raise EngineError(NO_CHAIN)
     if name == "reference":

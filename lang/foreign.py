@@ -499,6 +499,9 @@ def foreign_field(tokens: list[Token], index: int) -> Foreign | None:
                        f"write {written(tokens, field, statement_end(tokens, field) - 1)} when {written(tokens, start + 1, close + 1)};", start, end)
     if tokens[start].text == "be" and token == "<" and index == start + 1:
         return Foreign(start, "a number is big-endian where nothing else is said", f"write bit{written(tokens, index, index + 3)}", start, index, ("bit",))
+    if name == "varbit" and index == start + 1 and token.isidentifier():
+        sized = written(tokens, index, statement_end(tokens, start)) if tokens[index + 1].text == "sized" else f"{token} sized (8 * (bit<16>) n);"
+        return Foreign(index, "a varbit says how many bits it may have", f"write varbit<2032> {sized}", index, index, ("<", "2032", ">"))
     if token == "]" and name == "[" and tokens[index - 2].text.isidentifier():
         return Foreign(index, "a stack says how many elements it may have", f"write {tokens[index - 2].text}[4] {tokens[index + 1].text};", index, index, ("64",))
     if token == "if" and index > start + 1:

@@ -590,8 +590,9 @@ def report(source: Source, tokens: list[Token], mistake: Mistake, kind: str, tex
     form = next((f"it is written like this: {FORMS[rule]}" for rule in rules[:3] if rule in FORMS), "")
     if token.text == "<" and before.type == LpnParser.IDENT and kind in ("none", "delete"):
         close = get_close_matches(before.text, ("bit", "int", "le", "varbit"), 1)
+        unsigned = f"write bit<{tokens[mistake.index + 1].text}>: a number without a sign" if before.text in ("uint", "u", "unsigned") else ""
         diagnostics.error(f"there is no type '{before.text}<...>'", span_of(source, before),
-                          f"did you mean {close[0]}<...>?" if close else "there are bit<N>, int<N>, le<N> and varbit<N>")
+                          unsigned or (f"did you mean {close[0]}<...>?" if close else "there are bit<N>, int<N>, le<N> and varbit<N>"))
     elif kind == "name":
         if not named_before(text, diagnostics):             # where it is used, it is the same mistake
             diagnostics.error(NO_NAME.format(text), here, "choose another name")

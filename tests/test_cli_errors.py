@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from cli import FRAMES, RECORDING, TAG, UDP, lpnc
 from lpn.compiler.build import compile_program
 from lpn.compiler.cli import guard
+from lpn.compiler.runner import make_runner
 from lpn.lang.check import check
 from lpn.lang.limits import MAX_TEXT
 from lpn.lang.loader import load
@@ -523,3 +524,22 @@ def test_a_bug_of_ours_is_one_line(monkeypatch, capsys):
 def test_too_little_memory_is_no_bug(capsys):
     assert guard(lambda: len(bytearray(1 << 62))) == 2
     assert capsys.readouterr().err == "lpnc: there is not enough memory\n"
+
+
+def test_what_a_file_is_instead(tmp_path):
+    """A source that is called a bundle, Python among tests, a capture to be formatted."""
+    renamed, script = tmp_path / "tag.lpnb", tmp_path / "test_tag.py"
+    renamed.write_text(TAG)
+    script.write_text("@given\ndef test(): pass\n")
+    assert refusal("verify", renamed) == f"{renamed}: this is text, a source (.lpn) perhaps, and not a bundle"
+    assert refusal("test", script) == f"{script}: this is Python: run it with python -m pytest"
+    done = lpnc("fmt", RECORDING)
+    assert done.exit_code == 2 and done.stderr == f"lpnc: {RECORDING}: this is a capture, not a program\n"
+    cut = tmp_path / "cut.lpnb"
+    cut.write_bytes(BUNDLE[:40])
+    assert "this is text" not in refusal("verify", cut)
+
+
+def test_a_level_that_there_is_not_is_named():
+    with pytest.raises(ValueError, match="there is no level '0': there are 0, 1, 2, 's'"):
+        make_runner("engine", check(load(Source("tag.lpn", TAG))), level="0")

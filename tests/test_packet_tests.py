@@ -408,6 +408,7 @@ def test_entries_of_exact_keys_have_no_priority(beside) -> None:
     ("check base[] == 1;", "26: an index is expected, not ']' | a number, or a constant's name"),
     ("set base[true] = 1;", "24: this is no value of type bit<32>"),
     ("send hex { ** };", "20: a packet that is sent has no octets left open |"),
+    ("send { Udp { } };", "22: there is no header 'Udp' | add import std.udp; to the program"),
     ("send { tga { } };", "22: there is no header 'tga' | did you mean tag?"),
     ("send { tag { kid = 1 } };", "28: there is no field of Tag 'kid' | did you mean kind?"),
     ("send { tag { kind = 256 } };", "35: 256 does not fit bit<8> | bit<8> holds 0 to 255"),

@@ -9,11 +9,11 @@ import click
 
 from lpn.lang.diagnostics import DiagnosticError, rich_text
 from lpn.lang.format import format_source
-from lpn.lang.loader import decode, read_program
+from lpn.lang.loader import Unreadable, decode, read_program
 from lpn.lang.source import Source
 
 from ..output import STDOUT, Failure, coloured, count, put_json, say, write_files
-from .inputs import STDIN, json_option, read_bytes, shown
+from .inputs import STDIN, json_option, read_bytes, read_source, shown
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}           # of a diff's lines, on a terminal
 
@@ -68,7 +68,11 @@ def formatted(path: str) -> tuple[str, str]:
         except UnicodeDecodeError as e:
             raise Failure(f"cannot read standard input: it is not UTF-8 text (byte {e.start})") from None
     else:
-        source = read_program(Path(path), path)
+        try:
+            source = read_program(Path(path), path)
+        except Unreadable:
+            read_source(path).source()          # what it is instead, if that is known
+            raise
     return source.written, format_source(source)
 
 

@@ -114,12 +114,23 @@ def read_input(path: str) -> Input:
     elif data[:4] == b"\x7fELF":
         kind = "object"
     elif data[:1] and 0xA0 <= data[0] <= 0xBF or suffix == ".lpnb":     # a CBOR map; no UTF-8 text begins so
+        if is_text(data):
+            raise NoProgram(f"{shown(path)}: this is text, a source (.lpn) perhaps, and not a bundle", path)
         kind = "bundle"
     else:
         kind = "source"
         if len(data) > MAX_TEXT:
             raise NoProgram(f"cannot read {shown(path)}: {too_long(MAX_TEXT).strerror}", path)
     return Input(path, kind, data)
+
+
+def is_text(data: bytes) -> bool:
+    """Whether a file that is called a bundle is what somebody wrote: lines, and nothing else."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return False
+    return "\n" in text and all(c.isprintable() or c in "\t\r\n" for c in text)
 
 
 def read_source(path: str) -> Input:

@@ -103,6 +103,8 @@ def files(paths: Iterable[str]) -> list[Path]:
             if not found:
                 raise Failure(f"{each}: there is no test file (*{SUFFIX}) in this folder")
             out |= dict.fromkeys(found)
+        elif path.suffix == ".py":
+            raise Failure(f"{each}: this is Python: run it with python -m pytest")
         elif path.suffix == ".lpn":
             if not path.exists():
                 raise Failure(f"cannot read {each}: {os.strerror(errno.ENOENT)}")

@@ -10,6 +10,7 @@ from lpn.lang.builtins import META, NODE, VERDICTS
 from lpn.lang.check.reads import headers_read
 from lpn.lang.diagnostics import Diagnostic, DiagnosticError, Diagnostics
 from lpn.lang.hooks import NoTaker, called
+from lpn.lang.library import imported_by
 from lpn.lang.loader import read_file
 from lpn.lang.source import Span
 from lpn.lang.types import Array, Bits, HeaderType, Stack, StructType, Type, Void
@@ -363,7 +364,11 @@ class Resolver:
         elif item.name in types and not via:
             item.header = types[item.name]
         else:
-            self.unknown("header", item.name, item.span, [*fields, *([] if via else types)])
+            declared = any(getattr(each, "name", None) == item.name for each in self.program.decls)
+            if not declared and (missing := imported_by(item.name, "header")):
+                self.error(f"there is no header {shown(item.name)}", item.span, f"{missing} to the program")
+            else:
+                self.unknown("header", item.name, item.span, [*fields, *([] if via else types)])
             return
         for each in item.fields:
             self.field(item.header, each, sending)

@@ -268,7 +268,7 @@ class Base:
 
     def member(self, name: str) -> str:
         """What a name is called that belongs to an enum or is an error."""
-        if any(isinstance(decl, ast.ErrorDecl) and any(one.name == name for one in decl.members) for decl in self.program.decls):
+        if name in self.errors:
             return f"errors are called with their word: error.{name}"
         enums = [f"{decl.name}.{name}" for decl in self.program.decls if isinstance(decl, ast.Enum) and any(one.name == name for one in decl.members)]
         return f"members are called by their enum: {' or '.join(enums)}" if enums else ""

@@ -82,7 +82,7 @@ class Processors(Base):
         args = field.type_ref.args or []
         type_ = field.type.header if isinstance(field.type, Stack) else field.type
         params = type_.decl.params if isinstance(type_, HeaderType) else []
-        if field.type is None:
+        if field.type is None or any(p.type is None for p in params):       # told
             return
         if field.type_ref.args is not None and not isinstance(type_, HeaderType):
             self.error(f"{field.type} takes no arguments", field.type_ref)

@@ -15,6 +15,9 @@ MAX_STACK_TURNS = 64
 REST_LATER = "a register can keep how far a run came, and the next one goes on from there"
 
 
+NO_VERDICT = f"a verdict is one of {', '.join(builtins.VERDICTS)}"
+
+
 class Statements(Base):
     def __init__(self, program: ast.Program):
         super().__init__(program)
@@ -122,7 +125,11 @@ class Statements(Base):
             for value in one.value.elements if isinstance(one.value, ast.ListExpr) else [one.value]:
                 self.expr(value)
             return
-        if not self.value(one.value, type_, f"'{one.target.span.text}'"):
+        given = self.expr(one.value, type_)
+        if is_verdict(one.target) and given not in (None, type_) and not isinstance(given, Integer):
+            self.error(NO_VERDICT, one.value)       # no cast makes it one
+            return
+        if not self.convert(one.value, type_, f"'{one.target.span.text}'"):
             return
         self.verdict(one)
         if isinstance(type_, (Stack, Packet, Meta)) or is_headers(type_):
@@ -155,13 +162,16 @@ class Statements(Base):
         target = one.target
         while isinstance(target, ast.Slice):
             target = target.base
-        if isinstance(target, ast.Member) and target.decl == "verdict" and isinstance(target.base.type, Meta):
+        if is_verdict(target):
             if target is not one.target:
                 self.error("a verdict has no parts", one.target, f"assign one of {', '.join(builtins.VERDICTS)}")
                 return
             for choice in self.branches(one.value):
-                if choice.const is None or choice.const not in builtins.VERDICTS.values():
-                    self.error(f"a verdict is one of {', '.join(builtins.VERDICTS)}", choice)
+                name = next((name for name, number in builtins.VERDICTS.items() if number == choice.const), None)
+                if name is None or choice.const is None:
+                    self.error(NO_VERDICT, choice)
+                elif isinstance(choice, ast.Int):
+                    self.warning("a verdict is called by its name", choice, f"write {name}")
 
     def _stmt_If(self, one: ast.If) -> None:
         self.condition(one.cond)
@@ -351,3 +361,7 @@ def always_leaves(one: ast.Stmt | None) -> bool:
             falls_out = not blocks or blocks[-1] is None
             return default and not falls_out and all(always_leaves(b) for b in blocks if b is not None)
     return False
+
+
+def is_verdict(place: ast.Expr) -> bool:
+    return isinstance(place, ast.Member) and place.decl == "verdict" and isinstance(place.base.type, Meta)
