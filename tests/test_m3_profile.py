@@ -59,6 +59,16 @@ def test_parts(found):
     assert 3 * executed < parts["dispatch"] < 7 * executed
 
 
+@pytest.mark.parametrize("engine", ["m3", "thumb2"])
+def test_what_lies_between_modules_is_no_modules(engine):
+    """An `exit` has not what it takes to leave its container and to enter the next one."""
+    found = json.loads(lpnc("profile", UDP, "--in", RECORDING, *LIMIT, "--engine", engine, "--json").stdout)
+    exits = [row for row in found["instructions"] if row["text"] == "exit"]
+    assert len({row["module"] for row in exits}) == 3 and all(row["cycles"] < 60 * row["executed"] for row in exits), exits
+    between = sum(row["cycles"] for row in found["parts"] if row["part"] in ("chain", "entering containers"))
+    assert found["outside"]["cycles"] >= between
+
+
 def test_memory_checks_are_seen_where_they_are_made():
     """The same frames, once by certificates."""
     made, parts = compile_program(example("udp/udp"), "lpn", False, 2), []

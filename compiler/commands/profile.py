@@ -57,10 +57,11 @@ def command(file: str, capture: str | None, events: str | None, tables_file: str
       lpnc profile examples/duty/duty.lpn --events examples/duty/duty.events
 
     The engine's own code runs on an emulated Cortex-M3; what it executes from the
-    fetch of an eBPF instruction to the next fetch is that instruction's; with
-    --engine thumb2 what was written for it, and the helper it calls. Where two
-    became one the code stands with the last. Cycles are those of Arm's manual,
-    without wait states of the flash. What the radio takes is not in them.
+    fetch of an eBPF instruction to the next fetch, or till the container is left,
+    is that instruction's; with --engine thumb2 what was written for it, and the
+    helper it calls. Where two became one the code stands with the last. Cycles are
+    those of Arm's manual, without wait states of the flash. What the radio takes is
+    not in them.
 
     With --events each hook that ran has tables of its own, and with --json an object
     with its name as `hook`; `frames` is how many packets, or runs.

@@ -1,7 +1,7 @@
 """Where a program's time goes on the Cortex-M3: Thumb instructions and cycles of each eBPF instruction, and of the engine's parts.
 
 The core reports every instruction it executes, and every time the engine fetches an eBPF instruction from a container's text:
-from there to the next fetch is that instruction's. (The interpreter fetches the next one a little early, so that some cycles of an
+from there to the next fetch, or till the container is left, is that instruction's. (The interpreter fetches the next one a little early, so that some cycles of an
 instruction may be counted to the one behind it, and several that it does at once count as the first of them.) Of translated code the addresses say
 which eBPF instruction it was written for; what a helper takes is the calling instruction's. Cycles are the manual's, without wait states.
 """
@@ -33,6 +33,7 @@ PARTS = {
     "lpn_execute32": "entering containers", "lpn_begin": "entering containers",
     "lpn_zero": "zeroing",
 }
+BETWEEN = ("chain", "entering containers")
 CODE_PART = "translated code"
 HELPERS = "helpers"             #: what is called from there and has no part of its own
 NOWHERE = ("", -1)              #: before the first instruction of a container
@@ -160,8 +161,7 @@ class Recorder(Core):
             self._in = False
             return
         insn = self.code.at[address]
-        if self._slot_of:
-            self._attribute(address)
+        self._attribute(address)
         self._add(insn, 1, static_cycles(insn, None if jumped else last) + self._by_operands(insn))
         self._last = insn
         if insn.conditions:                     # those behind it are not reported
@@ -177,10 +177,10 @@ class Recorder(Core):
         return operand_cycles(insn, *(self.register(r) for r in insn.operands)) if insn.operands else 0
 
     def _attribute(self, address: int) -> None:
-        """Whose instruction this is, where containers are translated."""
+        """Whose instruction this is: between containers nobody's, and where they are translated that of the instruction it was written for."""
         owner = self._slot_of.get(address)
         if owner is None:
-            if self._part_of[address] == "chain":
+            if self._part_of[address] in BETWEEN:
                 self._owner = NOWHERE
         elif owner != self._owner or self._slot_of.get(address - 2) != owner and self._slot_of.get(address - 4) != owner:
             self._owner = owner
