@@ -317,3 +317,14 @@ def test_a_migration_is_judged_with_the_state_that_it_reads(tmp_path: Path) -> N
     path.write_text(MIGRATES)
     done = lpnc("fuzz", str(path), "--changes", "0", "--programs", "1", "--engine", "engine")
     assert done.exit_code == 0 and "0 failures kept" in done.stdout
+
+
+def test_progress_is_told_where_there_is_no_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Now and then a line; a program that takes long is named while it does."""
+    path = tmp_path / "a.lpn"
+    path.write_text(ADDRESSED)
+    args = ("fuzz", str(path), "--changes", "0", "--programs", "2", "--packets", "1", "--engine", "engine")
+    assert lpnc(*args).stderr == ""
+    monkeypatch.setattr("lpn.compiler.commands.fuzz.LINE_EVERY", 0.0)
+    lines = lpnc(*args).stderr.splitlines()
+    assert lines[0].startswith("0 programs, 0 packets compared") and lines[0].endswith(f"; now {path}, as it is") and lines[1].startswith("1 programs, ")

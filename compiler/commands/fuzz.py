@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ..slowest.search import Slowest
 
 
+LINE_EVERY = 60.0                               # seconds: where standard error is no terminal
 ENGINES = ("engine", "rbpf", "kernel", "m3", "thumb2", "femto")
 #: What is fuzzed: generated programs, those given and their changes, one for its slowest run, the verifier.
 PROGRAMS, FILE, SLOWEST, BYTECODE = "", "FILE", "--slowest", "--bytecode"
@@ -106,10 +108,15 @@ def command(files: tuple[str, ...], seed: int | None, seconds: float | None, pro
         raise Failure(str(error)) from None
     out = console(err=True)
     status = out.status("beginning ...") if out.is_terminal else None
+    shown_at = time.monotonic()
 
     def progress(line: str) -> None:
+        nonlocal shown_at
         if status is not None:
             status.update(line)
+        elif time.monotonic() - shown_at >= LINE_EVERY:
+            shown_at = time.monotonic()
+            say(line, err=True)
 
     originals = _originals(files, tables, captures, changes) if files else None
     loop = Loop(known, engines or DEFAULT_ENGINES, packets, not no_reduce, progress, lambda line: say(line, err=as_json),

@@ -151,6 +151,8 @@ class Loop:
 
     def program(self, seed: int) -> None:
         choose = RandomChoose(seed)
+        if self.file is not None:                           # one may take long
+            self.show(seed)
         try:
             case = self.new(seed, choose)
         except Exception as problem:
@@ -238,11 +240,13 @@ class Loop:
                                     before.seconds + self.saved - self.began, before.tally + self.tally)
         self.corpus.save()
 
-    def show(self) -> None:
+    def show(self, seed: int | None = None) -> None:
+        """`seed`: of the program that comes now."""
         self.shown = time.monotonic()
-        passed = self.shown - self.began
+        passed = max(self.shown - self.began, 1e-3)
+        now = "" if seed is None else f"; now {self.called(seed)}"
         self.progress(f"{self.programs} programs, {self.compared} packets compared, {len(self.found)} failures kept, "
-                      f"{self.programs / passed:.1f} programs a second")
+                      f"{self.programs / passed:.1f} programs a second{now}")
 
 
 def kernel_words(message: str) -> str:
