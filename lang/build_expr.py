@@ -13,7 +13,7 @@ from .grammar.LpnParser import LpnParser as P
 from .limits import MAX_ROW
 from .source import Source, Span
 from .syntax import MAX_DEPTH
-from .times import UNITS
+from .times import WRITTEN
 
 WIDTHED = re.compile(r"([0-9]+)([ws])(.+)")
 
@@ -168,7 +168,7 @@ class ExpressionBuilder:
             if number.width is not None:
                 self.error("a time has no width", ctx, "write 125 ms")
             number.unit = ctx.unit().getText()
-            number.value *= UNITS[number.unit]
+            number.value *= WRITTEN[number.unit]
         return number
 
     def _AddressExprContext(self, ctx: P.AddressExprContext) -> ast.Expr:

@@ -7,13 +7,13 @@ from antlr4 import Token
 
 from .foreign_types import written_here
 from .hooks import BOUND, EVENTS, HANDLED, handler_of
-from .times import UNITS
+from .times import WRITTEN
 
 OPENERS = {"{": "}", "(": ")", "[": "]"}
 OPERATORS = {"and": "&&", "or": "||"}
 COMPARED = ("<", "<=", ">", ">=", "==", "!=")
 CALCULATED = ("+", "-", "*", "&", "|", "^", "~", "!", "..")
-LONG_TIMES = ("Hz", "hz", "kHz", "sec", "secs", "second", "seconds", "m", "min", "mins", "minute", "minutes", "h", "hour", "hours", "msec", "usec", "ns")
+LONG_TIMES = ("Hz", "hz", "kHz", "sec", "secs", "second", "seconds", "m", "mins", "minute", "minutes", "h", "hour", "hours", "msec", "usec", "ns")
 # What begins a declaration elsewhere.
 DECLARATIONS = {
     **dict.fromkeys(("bit", "int", "bool", "void", "fn", "func", "fun", "def"), "a function is written like this: function bit<8> f(bit<8> x) { ... }"),
@@ -56,9 +56,9 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
         if before.stop + 1 == token.start:
             return Foreign(index - 1, f"'{whole}' is not a number", "as in 17, 0x11, 0b1_0001, or 8w17 with its width", index, index + 1)
         if name in LONG_TIMES:
-            return Foreign(index, f"there is no unit '{name}'", "there are us, ms and s: 1500 us, 60 s", index, index + 1)
+            return Foreign(index, f"there is no unit '{name}'", "there are us, ms, s and min: 1500 us, 60 s", index, index + 1)
     if before.text == "." and is_number(token) and index > 1 and is_number(tokens[index - 2]):
-        timed = index + 1 < len(tokens) and tokens[index + 1].text in UNITS
+        timed = index + 1 < len(tokens) and tokens[index + 1].text in WRITTEN
         hint = "take a smaller unit, as in 1500 us" if timed else ""
         return Foreign(index - 2, "numbers are whole", hint, index - 1, index + 1)
     if name.endswith("%") and "." in name:
@@ -130,7 +130,7 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
         return Foreign(index - 1, "there is no 'new'", "a variable begins with zeros: Peer p;", index - 2, statement_end(tokens, index) - 1)
     if tokens[first].text in ("wait", "sleep", "delay", "pause") and index == first + 1 and is_number(token):
         return Foreign(first, f"there is no '{tokens[first].text}'", "nothing waits: what comes later stands in after 10 ms { ... }", first, statement_end(tokens, first))
-    if tokens[first].text == "after" and before.text in UNITS and name.isidentifier() and name != "max":
+    if tokens[first].text == "after" and before.text in WRITTEN and name.isidentifier() and name != "max":
         return Foreign(index, "what runs then stands in braces", f"write {written(tokens, first, index)} {{ ... }}", first, statement_end(tokens, index))
     if name == "jitter" and tokens[first].text == "every" and any(one.text == "within" for one in tokens[first:index]):
         end = next((at for at in range(index, len(tokens)) if tokens[at].text in ("{", ";", "}")), index)

@@ -1,8 +1,9 @@
 """Times: whole microseconds, and the units that they are written in."""
 from __future__ import annotations
 
-#: Microseconds of each, the shortest first.
+#: Microseconds of each that times are shown in, the shortest first; and of each that they may be written in.
 UNITS = {"us": 1, "ms": 1000, "s": 1_000_000}
+WRITTEN = {**UNITS, "min": 60_000_000}
 
 
 def unit_of(us: int) -> tuple[str, int]:

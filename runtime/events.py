@@ -20,7 +20,7 @@ from lpn.lang.builtins import TX_RESULTS
 from lpn.lang.handler_names import whole
 from lpn.lang.hooks import EVENTS
 from lpn.lang.source import Source, Span
-from lpn.lang.times import UNITS
+from lpn.lang.times import WRITTEN
 from lpn.runtime.capture import CaptureError, Frame, read
 from lpn.runtime.linktype import IEEE802154_NOFCS
 from lpn.runtime.node import Node
@@ -34,7 +34,6 @@ REST = 1_000_000                #: us that a run goes on behind the last event w
 
 _TOKEN = re.compile(r'(?P<comment>(?:^|(?<=\s))//.*)|(?P<text>"[^"]*"?)|(?P<brace>[{}])|(?P<word>[^\s{}"]+)')
 _OCTETS = re.compile(r"(?:[0-9a-fA-F]{2})+")
-_UNITS = UNITS | {"min": 60 * UNITS["s"]}
 _DIGITS = "[0-9]{1,20}"           # more than a time or a count has
 _TIME = re.compile(rf"(\+?)({_DIGITS}(?:\.{_DIGITS})?)(us|ms|s|min)?")
 
@@ -144,13 +143,13 @@ class _Line:
         plus, number, unit = match.groups()
         if unit is None:
             word = self.peek()
-            if word is None or word.text not in _UNITS:
-                raise _Wrong(f"{token.text} has no unit", token.span, f"one of {', '.join(_UNITS)}")
+            if word is None or word.text not in WRITTEN:
+                raise _Wrong(f"{token.text} has no unit", token.span, f"one of {', '.join(WRITTEN)}")
             self.at += 1
             unit = word.text
         whole, _, fraction = number.partition(".")
         scale = 10 ** len(fraction)
-        us, rest = divmod(int(whole + fraction) * _UNITS[unit], scale)
+        us, rest = divmod(int(whole + fraction) * WRITTEN[unit], scale)
         if rest:
             raise _Wrong(f"{number} {unit} is not a whole number of microseconds", token.span, "the clock counts microseconds")
         if us > MAX_TIME:

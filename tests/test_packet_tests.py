@@ -439,7 +439,7 @@ def test_entries_of_exact_keys_have_no_priority(beside) -> None:
     ("send hex { 00 } to;", "33: a hook's name is expected, not ';'"),
     ("wait 20;", "20: a time is expected | write it with its unit, as in 20 ms, 1 s, 300 us"),
     ("wait 4295 s;", "20: this is too long | times are below 2^32 us, 4294 s; more is waited for in parts"),
-    ("wait 2 min;", "20: there is no unit 'min' | there are us, ms, s: 1500 us, 60 s"),
+    ("wait 2 hours;", "20: there is no unit 'hours' | there are us, ms, s, min: 1500 us, 60 s"),
     ("wait 1.5 ms;", "20: numbers are whole | take a smaller unit, as in 1500 us"),
     ("events { until 1 ms\n2 ms air 00 }", "1: this is behind the end of the run, and does not happen | until 1ms is what the file says"),
     ("tables \"no.json\";", "15: "),

@@ -71,7 +71,8 @@ def formatted(path: str) -> tuple[str, str]:
         try:
             source = read_program(Path(path), path)
         except Unreadable:
-            read_source(path).source()          # what it is instead, if that is known
+            if Path(path).is_file():
+                read_source(path)               # what it is instead, if that is known
             raise
     return source.written, format_source(source)
 

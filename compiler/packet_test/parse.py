@@ -8,7 +8,7 @@ from lpn.lang.builtins import VERDICTS
 from lpn.lang.diagnostics import Diagnostics
 from lpn.lang.limits import MAX_PRIORITY
 from lpn.lang.source import Source, Span
-from lpn.lang.times import UNITS
+from lpn.lang.times import WRITTEN
 
 from . import model
 from .cursor import MAX_ERRORS, STEPS, Mistake
@@ -307,7 +307,7 @@ class Parser(PacketParser):
         if value.kind == "time":
             message, hint = "this is too long", f"times are below 2^32 us, {LONGEST // 1_000_000} s; more is waited for in parts"
         elif value.kind == "number" and self.here.kind == "name":
-            message, hint = f"there is no unit '{self.here.text}'", f"there are {', '.join(UNITS)}: 1500 us, 60 s"
+            message, hint = f"there is no unit '{self.here.text}'", f"there are {', '.join(WRITTEN)}: 1500 us, 60 s"
         elif value.kind == "number" and self.here.text == ".":
             message, hint = "numbers are whole", "take a smaller unit, as in 1500 us"
         self.diagnostics.error(message, value.span, hint)

@@ -1,7 +1,7 @@
 """Tokens to packets, whole or by their fields, and to values."""
 from __future__ import annotations
 
-from lpn.lang.times import UNITS
+from lpn.lang.times import WRITTEN
 
 from . import model
 from .cursor import Cursor
@@ -115,8 +115,8 @@ class PacketParser(Cursor):
             number = self.next().value
             assert isinstance(number, int)
             number = -number if minus else number
-            if self.here.kind == "name" and self.here.text in UNITS:
-                return model.Value(token.span.to(self.here.span), "time", number * UNITS[self.next().text])
+            if self.here.kind == "name" and self.here.text in WRITTEN:
+                return model.Value(token.span.to(self.here.span), "time", number * WRITTEN[self.next().text])
             return model.Value(self.since(token.span), "number", number)
         if minus:
             raise self.fail("a number")

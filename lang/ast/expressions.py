@@ -49,7 +49,7 @@ class Int(Expr):
     value: int
     width: Optional[int] = None
     signed: bool = False
-    unit: Optional[str] = None                  # "us", "ms", "s" for times
+    unit: Optional[str] = None                  # "us", "ms", "s", "min" for times
 
 
 @dataclass(eq=False)

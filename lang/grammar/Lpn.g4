@@ -18,7 +18,7 @@ identifier
     : IDENT
     | 'actions' | 'after' | 'apply' | 'be' | 'buffer' | 'choice' | 'cost' | 'counter' | 'default_action'
     | 'deferred' | 'energy' | 'entries' | 'every' | 'first' | 'import' | 'jitter' | 'key' | 'max' | 'meter' | 'migrate'
-    | 'ms' | 'of' | 'on' | 'partial' | 'persistent' | 'priority' | 'protocol' | 'register' | 's' | 'size' | 'sized' | 'slot'
+    | 'min' | 'ms' | 'of' | 'on' | 'partial' | 'persistent' | 'priority' | 'protocol' | 'register' | 's' | 'size' | 'sized' | 'slot'
     | 'state' | 'tag' | 'timeout' | 'timing' | 'us' | 'value_set' | 'var' | 'version' | 'via' | 'when' | 'within' | 'word'
     ;
 
@@ -201,7 +201,7 @@ expr
     | identifier                                                    # nameExpr
     ;
 argument : expr ('via' identifier ('(' exprs? ')')?)? ;
-unit : 'us' | 'ms' | 's' ;
+unit : 'us' | 'ms' | 's' | 'min' ;
 
 // ---------------------------------------------------------------- words
 
