@@ -502,3 +502,19 @@ def test_a_capture_without_frames_is_told(tag, tmp_path, linktype, told):
     said = lpnc("run", drops, "--in", capture).stdout
     assert line + told in said if told else line not in said
     assert (line in lpnc("run", tag, "--in", capture).stdout) == (linktype == 1)
+
+
+def test_a_capture_without_frames_is_told_where_frames_are_taken(tmp_path):
+    """A chain that begins with the library's frame header, also where it took what was none."""
+    capture = make_capture(tmp_path / "x.pcap", [b"\x41\x88" + bytes(39)] * 2, 229)
+    file = tmp_path / "frames.lpn"
+    file.write_text("""import std.ieee802154;
+struct headers { Mhr mac; }
+parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.mac); transition accept; } }
+processor P(inout headers h, inout meta m) { apply { m.verdict = CONSUMED; } }
+protocol X version 1 { on radio.rx_done : Rx -> P; }
+""")
+    line = "this capture has no 802.15.4 frames: what it has is of link type 229 (raw IPv6)"
+    said = lpnc("run", file, "--in", capture).stdout
+    assert "2 CONSUMED" in said and line in said
+    assert line not in lpnc("run", file, "--in", make_capture(tmp_path / "y.pcap", [b"\x41\x88" + bytes(39)] * 2, 230)).stdout

@@ -9,6 +9,8 @@ import click
 
 from lpn.lang import ast, tables as control
 from lpn.lang.hooks import NoTaker, Occasion, called, name_of
+from lpn.lang.instances import walk
+from lpn.lang.types import HeaderType
 from lpn.runtime import linktype as links
 from lpn.runtime.capture import Frame, read
 from lpn.runtime.engines import Externs, Result, get_engine
@@ -26,6 +28,7 @@ hook_option = click.option("--hook", metavar="HOOK", help="Whose chain takes the
 #: whole 802.15.4 frame (cut short by the sniffer, say) is none. Datagrams of a capture of them reach it as they are: programs take these, too.
 FCS, NOT_FRAME = "Fcs", "NotFrame"
 WORD = 0xFFFF_FFFF
+FRAMES_OF = "std/ieee802154.lpn"
 
 
 @dataclass(frozen=True)
@@ -117,9 +120,18 @@ def outcomes(capture: str, runners: list[Runner], node: Mapping[str, int] | None
         yield Outcome(frame, tuple(r.run(frame.data, meta) for r in runners), meta)
 
 
+def takes_frames(program: ast.Program | None) -> bool:
+    """Whether the first header that the chain of radio.rx_done takes is that of an 802.15.4 frame, as the library has it. It need not be: such a chain may take datagrams."""
+    parser = program.chain[0] if program is not None and program.chain else None
+    start = next((state for state in parser.states if state.name == "start"), None) if isinstance(parser, ast.Parser) else None
+    first = next((one for one in walk(start.statements if start is not None else []) if isinstance(one, ast.Call) and one.target == "extract"), None)
+    type_ = first.args[0].type if first is not None else None
+    return isinstance(type_, HeaderType) and type_.decl.name == "Mhr" and type_.decl.span.source.name == FRAMES_OF
+
+
 @dataclass
 class Totals:
-    """Sums over outcomes. `received`: the frames go to the chain of radio.rx_done."""
+    """Sums over outcomes. `received`: the frames go to the chain of radio.rx_done; `framed`: which begins with a frame's own header."""
 
     frames: int = 0
     verdicts: Counter[str] = field(default_factory=Counter)
@@ -127,10 +139,11 @@ class Totals:
     insns: list[int] = field(default_factory=list)  # of the frames that reached the program, where counted
     cycles: list[tuple[int, int]] = field(default_factory=list)  # without and with wait states
     completed: Counter[str] = field(default_factory=Counter)    # verdicts on what buffers completed
-    others: Counter[int] = field(default_factory=Counter)       # link types of records that are no 802.15.4 frames, of those dropped
+    others: Counter[int] = field(default_factory=Counter)       # link types of records that are no 802.15.4 frames, of those dropped; `framed`: of all
     unsent: int = 0                             # TRANSMIT, and no deparser made a packet
     differing: int = 0
     received: bool = True
+    framed: bool = False
 
     def add(self, outcome: Outcome) -> None:
         result = outcome.result
@@ -138,7 +151,7 @@ class Totals:
         self.completed.update(one.verdict for one in result.completed)
         self.unsent += sum(one.verdict == "TRANSMIT" and one.out is None for one in (result, *result.completed))
         self.verdicts[result.verdict] += 1
-        if result.verdict == "DROP" and outcome.frame.linktype != links.IEEE802154_NOFCS:
+        if (self.framed or result.verdict == "DROP") and outcome.frame.linktype != links.IEEE802154_NOFCS:
             self.others[outcome.frame.linktype] += 1
         if result.reason:
             self.reasons[result.reason] += 1

@@ -16,7 +16,7 @@ from ..forms import Level
 from ..output import STDOUT, Failure, Table, check_target, counted, put_json, say
 from ..runner import BYTECODE, Runner
 from .externs import Answers, extern_option
-from .frames import Outcome, Totals, bundle_runner, chosen, hook_option, known, outcomes, runner, taken_by
+from .frames import Outcome, Totals, bundle_runner, chosen, hook_option, known, outcomes, runner, takes_frames, taken_by
 from .inputs import STDIN, asked, compile_options, json_option, need_source, read_input, shown, warnings
 from .judge import made_to_run
 from .packets import Describer, describe_datagram, linktype_of
@@ -137,7 +137,7 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
     answers.all_known()
     view = Json() if as_json else Silent() if target == STDOUT else Drawn(program, tables, number) if verbose else Rows(program, tables, number)
     view.engines = engines
-    totals, rebuilt = Totals(received=number is None), []
+    totals, rebuilt = Totals(received=number is None, framed=takes_frames(program)), []
     try:
         if following is not None and at == 1:
             take_over(runners, following, view, successor, 1)
