@@ -12,6 +12,7 @@ from lpn.compiler.helpers import BY_NAME
 from lpn.compiler.image import Flag, Image, Kind
 from lpn.compiler.kept import Kept, KeptTable
 from lpn.lang.hooks import RadioPart
+from lpn.lang.persist import Plan, plan
 from lpn.runtime.dispatch import Event, ModelDispatch, Outcome, hook_names
 from lpn.runtime.engine.node_native import NativeDispatch
 from lpn.runtime.engines import VERDICTS
@@ -139,14 +140,14 @@ def model(hooks: Sequence[Hook], programs: Sequence[Sequence[Op]], **options) ->
     return Watched(lambda platform: ModelDispatch(hooks, *roles(hooks, programs), Meaning(programs), platform), **options)
 
 
-def swapped(node: Node, hooks: Sequence[Hook], programs: Sequence[Sequence[Op]]) -> None:
+def swapped(node: Node, hooks: Sequence[Hook], programs: Sequence[Sequence[Op]]) -> Plan:
     """Others take their place, on either."""
     if isinstance(node.dispatch, ModelDispatch):
         meaning = Meaning(programs)
         meaning.state[:8] = node.dispatch.executor.state[:8]
         node.dispatch.swap(hooks, *roles(hooks, programs), meaning)
-    else:
-        node.dispatch.swap(bundle(hooks, programs))
+        return plan(KEPT.layout(), 1, KEPT.layout(), 1, [])
+    return node.dispatch.swap(bundle(hooks, programs))
 
 
 def cells(node: Node) -> list[int]:
