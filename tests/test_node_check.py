@@ -139,7 +139,7 @@ def test_each_call_of_a_helper_counts_once(helper):
 
 
 def test_functions_of_the_nodes_own_and_local_ones_cost_an_instruction():
-    for text in (f"call inner\nexit\ninner: w0 = 0\nexit", f"r3 = {0x0000_0006_0000_0085} ll\nw0 = 0\nexit", f"call {LAST_OWN}\nexit"):
+    for text in ("call inner\nexit\ninner: w0 = 0\nexit", f"r3 = {0x0000_0006_0000_0085} ll\nw0 = 0\nexit", f"call {LAST_OWN}\nexit"):
         image = replace(lasting(2), text=assemble(text), certificate=b"", flags=Flag(0))
         assert answer(clocked((image, 110)), limit(), fuel=3) is None
         assert answer(clocked((image, 107)), limit(), fuel=3) == 0
