@@ -163,16 +163,16 @@ static void look(checker *c, operand *o, value *v)
     o->sym = s;
     o->is.lo = plus(s->lo, o->v.off);
     o->is.hi = plus(s->hi, o->v.off);
-    REFUSE_IF(o->is.lo > o->is.hi, LPN_REFUSE_FORM);            /* a label's sum of a symbol and a constant */
+    /* A label's sum of a symbol and a constant: it must not go around, not even with all that the symbol may be. */
+    REFUSE_IF((o->is.lo < s->lo) != (o->v.off < 0) || o->is.lo > o->is.hi, LPN_REFUSE_FORM);
 }
 
-/* The room of a value: what is said of its symbol, or what follows from the packet's length. Not of one that is less than its constant: it may be a sum that went
- * around. */
+/* The room of a value: what is said of its symbol, or what follows from the packet's length. */
 static int16_t room_of(const checker *c, const operand *o)
 {
     const int16_t room = room_by(o->sym->room, -o->v.off);
     const int32_t left = (int32_t)(c->sym[LENGTH].lo - o->is.hi);
-    return o->is.hi < LPN_MAX_PACKET * 2 && o->v.off <= (int32_t)o->is.hi && left > room ? (int16_t)left : room;
+    return o->is.hi < LPN_MAX_PACKET * 2 && left > room ? (int16_t)left : room;
 }
 
 /* ------------------------------------------------------------------------------------------- stack */

@@ -3,6 +3,7 @@ further apart than they are, turns without end. Each was believed once."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from struct import pack
 
 from lpn.compiler.asm import assemble
@@ -17,6 +18,7 @@ def shared() -> Iterator[tuple[str, bytes, bytes]]:
     """What is claimed, the text, the certificate."""
     yield from octets()
     yield "packet behind a number that went around", assemble(BEHIND), behind().to_bytes()
+    yield "packet behind a number that went around where a label before had said so", assemble(BETWEEN), between().to_bytes()
     yield "packet pointers whose lower halves are nearer than the pointers", assemble(HALVES), apart(8, 31).to_bytes()
     yield "packet pointers that are nearer than they are", assemble(DISTANCE), apart(5, 0, Label(7, 18, regs={7: ANY})).to_bytes()
     yield "a counter around 2^32 that is set where it is known", assemble(ENDLESS), endless().to_bytes()
@@ -60,6 +62,16 @@ def behind() -> Certificate:
         Label(4, MOST - 10, shared=[Given(NUMBER, 16, 16, -16)], regs={0: Given(NUMBER), 2: Given(NUMBER, ref=2, off=-32), 6: START}),
         Label(5, 100, shared=[Given(NUMBER, 0, 0x7fff)], loop=1, regs={0: Given(NUMBER, ref=2), 2: Given(NUMBER, 0, M32, 16), 6: START}),
         Label(10, 10, regs={2: Given(NUMBER, 0, 0x1ffff, 16), 6: START})], [LoopRow(5, 0, 1, 4)])
+
+
+#: The same, but what the packet has behind 16 is said a label later, and one turn more: the octet that is written is the last one below 2^17.
+BETWEEN = BEHIND.replace("goto claimed\nclaimed:", "goto between\nbetween:\n    goto claimed\nclaimed:").replace("< 0x7fff", "< 0x8000")
+
+
+def between() -> Certificate:
+    said, head, out = behind().labels
+    return Certificate(3, MOST, [replace(said, cost=MOST - 9, shared=[Given(NUMBER, 16, 16)]), replace(said, pc=5),
+                                 replace(head, pc=6, shared=[Given(NUMBER, 0, 0x8000)]), replace(out, pc=11)], [LoopRow(6, 0, 1, 4)])
 
 
 #: r6 is a pointer 2000 octets into the packet, said to be anywhere: no more than r7 less something between 0 and 2^32 - 1.
@@ -129,9 +141,9 @@ out:
 def endless() -> Certificate:
     held = {0: Given(NUMBER, ref=2, off=-11)}
 
-    def between(lo: int, hi: int) -> list[Given]:
+    def one(lo: int, hi: int) -> list[Given]:
         return [Given(NUMBER, lo, hi)]
 
     return Certificate(3, MOST, [
-        Label(2, 6, shared=between(20, M32 + 11), loop=1, regs=held), Label(8, 3, shared=between(M32 - 16118, M32 - 16117), loop=1, regs=held),
-        Label(10, 5, shared=between(10, 10), loop=1, regs=held), Label(12, 2)], [LoopRow(2, 0, 127, 6)])
+        Label(2, 6, shared=one(20, M32 + 11), loop=1, regs=held), Label(8, 3, shared=one(M32 - 16118, M32 - 16117), loop=1, regs=held),
+        Label(10, 5, shared=one(10, 10), loop=1, regs=held), Label(12, 2)], [LoopRow(2, 0, 127, 6)])
