@@ -19,6 +19,7 @@ def shared() -> Iterator[tuple[str, bytes, bytes]]:
     yield from octets()
     yield "packet behind a number that went around", assemble(BEHIND), behind().to_bytes()
     yield "packet behind a number that went around where a label before had said so", assemble(BETWEEN), between().to_bytes()
+    yield "bounds around 2^32", assemble("w0 = 20\ngoto here\nhere:\n exit"), around().to_bytes()
     yield "packet pointers whose lower halves are nearer than the pointers", assemble(HALVES), apart(8, 31).to_bytes()
     yield "packet pointers that are nearer than they are", assemble(DISTANCE), apart(5, 0, Label(7, 18, regs={7: ANY})).to_bytes()
     yield "a counter around 2^32 that is set where it is known", assemble(ENDLESS), endless().to_bytes()
@@ -72,6 +73,11 @@ def between() -> Certificate:
     said, head, out = behind().labels
     return Certificate(3, MOST, [replace(said, cost=MOST - 9, shared=[Given(NUMBER, 16, 16)]), replace(said, pc=5),
                                  replace(head, pc=6, shared=[Given(NUMBER, 0, 0x8000)]), replace(out, pc=11)], [LoopRow(6, 0, 1, 4)])
+
+
+def around() -> Certificate:
+    """A symbol is 20 or more, or, around 2^32, 10 or less."""
+    return Certificate(3, 9, [Label(2, 1, shared=[Given(NUMBER, 20, M32 + 11)], regs={0: Given(NUMBER, ref=2, off=-11)})], [])
 
 
 #: r6 is a pointer 2000 octets into the packet, said to be anywhere: no more than r7 less something between 0 and 2^32 - 1.
