@@ -1,5 +1,5 @@
 """What a symbol can be made to say that a label shares: octets that nobody wrote, packet behind a number that went around 2^32, packet pointers
-further apart than they are, turns without end. Each was believed once."""
+further apart than they are, turns without end: each was believed once. And a way back that moves a counter otherwise than the others do, which was not."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -22,6 +22,8 @@ def shared() -> Iterator[tuple[str, bytes, bytes]]:
     yield "bounds around 2^32", assemble("w0 = 20\ngoto here\nhere:\n exit"), around().to_bytes()
     yield "packet pointers whose lower halves are nearer than the pointers", assemble(HALVES), apart(8, 31).to_bytes()
     yield "packet pointers that are nearer than they are", assemble(DISTANCE), apart(5, 0, Label(7, 18, regs={7: ANY})).to_bytes()
+    for slow in ("w3 += 1", "w3 <<= 1", "w3 *= 2", "w3 += w3", "w3 ^= 4"):
+        yield f"a counter by 4 that another way back moves by {slow}", assemble(TWO_WAYS.replace("SLOW", slow)), two_ways().to_bytes()
     yield "a counter around 2^32 that is set where it is known", assemble(ENDLESS), endless().to_bytes()
 
 
@@ -120,6 +122,28 @@ here:
 def apart(at: int, most: int, *behind: Label) -> Certificate:
     """r7: at most so many octets into the packet."""
     return Certificate(3, 100, [Label(at, 20, shared=[ANY], regs={6: Given(PKT, ref=2), 7: Given(PKT, 0, most)}), *behind], [])
+
+
+#: Two ways back; the certificate is true if both move by 4.
+TWO_WAYS = """
+    w3 = 0
+    r2 = *(u32 *)(r1 + 0x34)
+head:
+    if w3 > 60 goto out
+    if w2 == 7 goto slow
+    w3 += 4
+    goto head
+slow:
+    SLOW
+    goto head
+out:
+    w0 = 0
+    exit"""
+
+
+def two_ways() -> Certificate:
+    head = Label(2, 6, shared=[Given(NUMBER, 0, 64)], loop=1, regs={2: ANY, 3: Given(NUMBER, ref=2)})
+    return Certificate(3, 3 + 5 + 16 * 4, [head, replace(head, pc=6, cost=4, shared=[Given(NUMBER, 0, 60)]), Label(8, 2)], [LoopRow(2, 0, 4, 4)])
 
 
 #: r0 goes up from 255 to 2^32 - 1, and is 255 again. Its symbol, 11 more, is between 20 and, around 2^32, 10.
