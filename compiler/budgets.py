@@ -10,7 +10,7 @@ from lpn.lang.diagnostics import Diagnostics
 from .build import Compiled
 from .deadlines import Times, times
 from .judge import Sealed
-from .waits import SHORTEST_FRAME_US, interrupts
+from .waits import SHORTEST_FRAME_US, interrupted, interrupts
 
 
 def settle(compiled: Compiled, timed: Times) -> Diagnostics:
@@ -29,7 +29,7 @@ def settle(compiled: Compiled, timed: Times) -> Diagnostics:
                 diagnostics.error(f"how long '{handler.name}' may wait is not known, and a budget counts it", handler.span, why_not(timed))
                 return diagnostics
             waits[handler] = math.ceil(time.wait.us)
-    found = promised(compiled.program, diagnostics, waits, lambda us: math.ceil(us + (interrupts(us, interrupt) or 0) * interrupt) if us else 0)
+    found = promised(compiled.program, diagnostics, waits, lambda us: math.ceil(interrupted(us, interrupt)) if us else 0)
     for error in diagnostics.items:
         error.notes += [(f"an interrupt counts, too, each {SHORTEST_FRAME_US} us: this one takes {math.ceil(time.us(time.cost.most))} us", hook.chain[0].span)
                         for (hook, _), time in zip(compiled.hooks, timed.hooks) if hook.context == "isr" and time.cost is not None]

@@ -156,14 +156,15 @@ class Waits:
             return
         # when a timer comes late by its jitter nobody is at work, but older ones may be as late; an `after` has no jitter of its own
         late = max(wait.us - wait.interrupts * self.interrupt, jitter + wait.late * (self.started[index] is None))
-        its = out[index] = replace(due, over=due.last + self.interrupted(late + self.runs[index]))
+        its = out[index] = replace(due, over=due.last + interrupted(late + self.runs[index], self.interrupt))
         for i, start in enumerate(self.started):
             if start is not None and start.by == index:
                 self.place(out, found, i, replace(its, first=its.first + start.least, last=its.over + start.most), jitter)
 
-    def interrupted(self, us: float) -> float:
-        """So long a time of the thread, with the interrupts in it."""
-        return us + (interrupts(us, self.interrupt) or 0) * self.interrupt
+
+def interrupted(us: float, each: float) -> float:
+    """So long a time of the thread, with the interrupts of `each` microseconds in it; there is an end to them."""
+    return us + (interrupts(us, each) or 0) * each
 
 
 def interrupts(us: float, each: float) -> int | None:

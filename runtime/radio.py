@@ -92,7 +92,9 @@ class Radio:
 
     def hold_up(self, time: int, us: int) -> None:
         """Who is about to switch it after `time` does so that much later."""
-        self._switches = [(at + us if at > time else at, on) for at, on in self._switches]
+        for i in range(bisect_right(self._switches, time, key=lambda each: each[0]), len(self._switches)):
+            at, on = self._switches[i]
+            self._switches[i] = at + us, on
 
     def send(self, time: int, frame: bytes) -> Sending | None:
         """Start sending; None when the frame before is still on its way, or this one is longer than any on the air."""

@@ -16,7 +16,7 @@ from lpn.compiler.build import compile_program
 from lpn.compiler.bundle import Hook
 from lpn.compiler.deadlines import declared
 from lpn.compiler.judge import seal
-from lpn.compiler.waits import SHORTEST_FRAME_US, Start, Waits, interrupts, starts
+from lpn.compiler.waits import SHORTEST_FRAME_US, Start, Waits, interrupted, interrupts, starts
 from lpn.lang import ast
 from lpn.lang.check.energy import promised
 from lpn.lang.diagnostics import Diagnostics
@@ -182,7 +182,7 @@ def test_no_run_begins_later(world):
         stats = node.dispatch.stats(i)
         assert stats.time_worst <= takes(programs[i])
         if bound is not None and stats.runs:
-            assert stats.wait_worst <= max(bound.us, waits.interrupted(hook.jitter + bound.late) if hook.jitter else 0), hook
+            assert stats.wait_worst <= max(bound.us, interrupted(hook.jitter + bound.late, waits.interrupt) if hook.jitter else 0), hook
             event("reached" if bound.us and stats.wait_worst > 0.8 * bound.us else "far" if bound.us else "none")
 
 

@@ -103,14 +103,8 @@ class Calls(Memory):
                 if v.kind != POINTER or v.region != kind[1] or v.sym or v.off:
                     self.fail(31, slot, f"{name} must be the start of {kind[1]}", "load it from the context and do not move it")
                 continue
-            if isinstance(kind, tuple):
-                write, size = kind[0] == "write", kind[1]
-            else:
-                write, first = kind == "write", s.regs[1]
-                if first is None or first.kind != NUMBER or not s.num(first).is_const:
-                    continue                          # said already: argument 1 is a constant
-                size = size_said(s.num(first).ulo, reg)
-            if size == 0:
+            write, size = self.octets_of(s, reg, kind)
+            if not size:                              # None: said already, argument 1 is a constant
                 continue
             elif v.kind != POINTER:
                 self.fail(31, slot, f"{name} must be a pointer to {size} bytes, it is a {v.kind}", "give the address of a buffer")
@@ -120,6 +114,14 @@ class Calls(Memory):
                 self.buffer(s, reg, size, slot, False)
         for reg, size in writes:
             self.buffer(s, reg, size, slot, True)
+
+    def octets_of(self, s: State, reg: int, kind: str | tuple) -> tuple[bool, int | None]:
+        """Of an argument that points to memory: whether the helper writes there, and how many octets it has; None: argument 1 says so, and is not known."""
+        if isinstance(kind, tuple):
+            return kind[0] == "write", kind[1]
+        first = s.regs[1]
+        known = first is not None and first.kind == NUMBER and s.num(first).is_const
+        return kind == "write", size_said(s.num(first).ulo, reg) if known else None
 
     def change_packet(self, s: State, slot: int) -> None:
         """Rule 20: the helper made another packet of it."""

@@ -5,7 +5,6 @@ Contents are slots of the outermost frame, far from the stack's: so they are joi
 """
 from __future__ import annotations
 
-from ..compiler.helpers import size_said
 from ..compiler.isa import Instruction
 from . import bits, domain as d, octets
 from .calls import PUTS
@@ -142,14 +141,9 @@ class Remembering(Machine):
     def written_by(self, s: State, slot: int, spec: HelperSpec | None) -> None:
         """Before a call: what it writes to, if that is no pointer any more."""
         for reg, kind in enumerate(spec.args if spec is not None else (), 1):
-            v, first = s.regs[reg], s.regs[1]
-            if kind == "write":
-                known = first is not None and first.kind == NUMBER and s.num(first).is_const
-                size = size_said(s.num(first).ulo, reg) if known else None
-            elif kind[0] == "write":
-                size = kind[1]
-            else:
+            if kind != "write" and kind[0] != "write":
                 continue
+            v, (_, size) = s.regs[reg], self.octets_of(s, reg, kind)
             if size is None or size and (v is None or v.kind != POINTER):
                 self.written(s, reg, 0, 0, slot, None)
 
