@@ -58,6 +58,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()                                 # all that is loaded stays: no use in looking for cycles there, again and again
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_unconfigure() -> None:
+    gc.freeze()                                 # pytest looks for cycles five times before it ends, which takes long where there are so many objects
+
+
 @pytest.fixture
 def control_c():
     """It interrupts as in a terminal, even where a shell's `&` has it ignored."""
