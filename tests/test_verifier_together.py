@@ -163,3 +163,68 @@ def test_random_nests(source, seed):
             result = machine.run(report.max_insns, clock)
             clock.end()
             assert result.branches <= report.max_branches and clock.most <= alone and clock.most <= followed
+
+
+# An index from where an option begins ----------------------------------------------------------------
+@st.composite
+def options(draw) -> str:
+    """Options of `n` octets, or of what they say, over which indices go from where they begin, or from elsewhere; the next one begins behind, or before that."""
+    unit = draw(st.sampled_from([1, 2, 8]))
+    lines = ["w7 = 0", f"A: r3 = r2\nr3 += {unit + 1}\nif r3 > r8 goto E\nr7 = *(u8 *)(r2 + 0)\nif r7 == 0 goto E\nr7 <<= {unit.bit_length() - 1}\nr9 = r2\nr9 += r7\nif r9 > r8 goto E"]
+    if draw(st.booleans()):
+        lines.append("r4 = *(u8 *)(r2 + 1)")
+    for name in ["I", "J"][:draw(st.integers(1, 2))]:
+        first, step = draw(st.sampled_from([0, 0, 1, 2])), draw(st.sampled_from([1, 1, 2]))
+        base = draw(st.sampled_from(["r2", "r2", "r2", "r6", "r9"]))
+        lines += [f"r0 = {first}", f"{name}: if r0 >= r7 goto {name}2"] + (["r5 = 1"] * draw(st.integers(0, 6)))
+        if base != "r9":
+            lines.append(f"r3 = {base}\nr3 += r0\nr3 += 1\nif r3 > r8 goto {name}2\nr3 = {base}\nr3 += r0\nr4 = *(u8 *)(r3 + 0)")
+        if draw(st.booleans()):
+            lines.append(f"if r4 == {draw(st.integers(0, 3))} goto {name}2")
+        lines += [f"r0 += {step}", f"goto {name}", f"{name}2: r5 = 1"]
+    lines += draw(st.sampled_from([["r2 = r9"], ["r2 = r9"], ["r2 += r7"], ["r2 += 1"], [f"r2 += {unit}"]])) + ["goto A"]
+    return "\n".join(lines) + "\n"
+
+
+@given(options(), st.integers(0, 1 << 30))
+@settings(max_examples=60, deadline=None)
+def test_random_options(source, seed):
+    """Where less is asked for than the loops' own bounds give, what is proved then holds."""
+    text, rng = assemble(BEGIN + source + END), random.Random(seed)
+    alone, _ = analyse(text, LPN, record_size=64, state_size=32, max_insns=1 << 40)
+    if not alone.accepted:
+        return
+    report, analysis = analyse(text, LPN, record_size=64, state_size=32, max_insns=alone.max_insns - 1)
+    if not report.accepted:
+        return
+    costs = table(lambda low, high: rng.randint(low, high))
+    for longest in (12, 60):
+        near = time_of(shorter(analysis, longest), costs, {}).worst
+        for packet in (bytes(longest), b"\x01" * longest, bytes([longest // 8]) * longest, bytes(rng.choices(range(9), (1, 20, 1, 1, 9, 1, 1, 1, 1), k=longest))):
+            clock = Clock(costs, text)
+            assert instrumented.Machine(text, packet, sizes=SIZES, fill=rng.randbytes).run(report.max_insns, clock).branches <= report.max_branches
+            clock.end()
+            assert clock.most <= near
+
+
+# what the loop over an option does, what begins the next one; whether the bound is that of one packet's octets
+INDEXED = [
+    ("the next begins behind it", "r0 = 0", "r0 += 1", "r2 = r9", True),
+    ("from its second octet on", "r0 = 1", "r0 += 1", "r2 = r9", True),
+    ("two octets at a time, of which one may lie behind it", "r0 = 0", "r0 += 2", "r2 = r9", False),
+    ("the next begins in it", "r0 = 0", "r0 += 1", "r2 += 1", False),
+    ("the next begins before its last octet", "r0 = 0", "r0 += 1", "r9 += -1\nif r9 <= r2 goto E\nr2 = r9", False),
+    ("counted from another place", "r0 = 0\nr9 = r2\nr2 = r6", "r0 += 1", "r2 = r9\nr2 += 1", False),
+]
+
+
+@pytest.mark.parametrize("name, begin, step, then, shared", INDEXED, ids=[row[0] for row in INDEXED])
+def test_an_index_over_each_option(name, begin, step, then, shared):
+    source = (f"A: r3 = r2\nr3 += 2\nif r3 > r8 goto E\nr7 = *(u8 *)(r2 + 0)\nif r7 == 0 goto E\nr9 = r2\nr9 += r7\nif r9 > r8 goto E\n{begin}\n"
+              f"I: if r0 >= r7 goto B\nr3 = r2\nr3 += r0\nr3 += 1\nif r3 > r8 goto E\nr4 = *(u8 *)(r3 + -1)\n{step}\ngoto I\nB: {then}\ngoto A\n")
+    alone, _ = judged(source)
+    assert alone.accepted, alone.message
+    report, analysis = analyse(assemble(BEGIN + source + END), LPN, record_size=64, state_size=32, max_insns=100_000)
+    assert alone.max_insns > 1_000_000 and report.accepted is shared and (report.rule == 34) is not shared
+    if shared:
+        assert analysis.together is not None and report.max_insns < 70_000

@@ -29,7 +29,7 @@ def shorter(analysis: Analysis, longest: int) -> Analysis:
         except Violation:                             # what bounded it is as good as before
             continue
         bounds[loop.head] = min(bounds[loop.head], turns)
-    together = analysis.together and replace(analysis.together, back=tuple([(_cut(s, longest), place) for s, place in analysis.together.back]))
+    together = analysis.together and replace(analysis.together, back=tuple([(_cut(s, longest), cursor) for s, cursor in analysis.together.back]))
     return replace(analysis, invariants=invariants, bounds=bounds, out=out, live=lambda node, i: out.get((node, i)) is not None, together=together)
 
 
