@@ -20,7 +20,17 @@ DECLARATIONS = {
     **dict.fromkeys(("class", "record", "message", "union", "header_union"), "there are header, for what lies in the packet, and struct"),
     **dict.fromkeys(("from", "use", "using", "include", "require"), "it is written like this: import std.ipv6;"),
     **dict.fromkeys(("static", "let", "var"), "there are const, for what stays the same, and register"),
-    **dict.fromkeys(("V1Switch", "package", "main"), "it is written like this: protocol Hop version 1 { on radio.rx_done : Rx -> Forward -> Tx; }"),
+    **dict.fromkeys(("V1Switch", "package", "main", "pipeline", "chain", "program", "module"),
+                    "it is written like this: protocol Hop version 1 { on radio.rx_done : Rx -> Forward -> Tx; }"),
+    **dict.fromkeys(("packet", "frame", "pdu", "format", "layout"), "there is header, for what lies in the packet"),
+    # What stands inside another declaration.
+    "on": "it stands in the protocol: protocol Hop version 1 { on radio.rx_done : Rx -> Forward -> Tx; }",
+    **dict.fromkeys(("state", "transition"), "a state stands in a parser: parser Rx(packet pkt, out headers h) { state start { transition accept; } }"),
+    **dict.fromkeys(("every", "after", "slot", "energy"), "it stands in a timing block: timing Clock { every 1 s { ... } }"),
+    "table": "it stands in a processor: processor P(inout headers h, inout meta m) { table routes { ... } apply { routes.apply(); } }",
+    **dict.fromkeys(("apply", "if", "for"), "it stands in a processor: processor P(inout headers h, inout meta m) { apply { ... } }"),
+    **dict.fromkeys(("key", "actions", "entries"), "it stands in a table, and that in a processor: table routes { key = { h.dst: exact; } actions = { drop; } }"),
+    "value_set": "it stands in a parser: parser Rx(packet pkt, out headers h) { value_set<bit<16>>(4) ports; ... }",
 }
 DIRECTIONS = ("in", "out", "inout")
 TYPE_WORDS = ("bit", "int", "bool", "le", "error")
