@@ -30,7 +30,7 @@ DECLARATIONS = {
     "table": "it stands in a processor: processor P(inout headers h, inout meta m) { table routes { ... } apply { routes.apply(); } }",
     **dict.fromkeys(("apply", "if", "for"), "it stands in a processor: processor P(inout headers h, inout meta m) { apply { ... } }"),
     **dict.fromkeys(("key", "actions", "entries"), "it stands in a table, and that in a processor: table routes { key = { h.dst: exact; } actions = { drop; } }"),
-    "value_set": "it stands in a parser: parser Rx(packet pkt, out headers h) { value_set<bit<16>>(4) ports; ... }",
+    "value_set": "it stands in a parser: parser Rx(packet pkt, out headers h) { value_set<bit<16>>[8] ports; ... }",
 }
 DIRECTIONS = ("in", "out", "inout")
 TYPE_WORDS = ("bit", "int", "bool", "le", "error")
