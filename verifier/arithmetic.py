@@ -177,6 +177,8 @@ class Arithmetic(Memory):
         if k == 1:
             return
         if more:
+            if s.masked and s.lines:
+                self.divided_before(s, slot, limit)
             if s.num(a).uhi * k <= limit:
                 s.products[out] = a.sym, k, k * a.off
                 if k & k - 1:                         # else the bits known say it
@@ -193,6 +195,13 @@ class Arithmetic(Memory):
                 s.lines[whole, out] = 0, slope * k, 0
                 self.rounded_down(s, slot, m, whole, slope * (a.off - most) - c, slope * (a.off - least) - c)
                 return
+
+    def divided_before(self, s: State, slot: int, limit: int) -> None:
+        """What was divided before a multiple of it was compared with the packet's end: of the quotient as many whole parts are in the packet."""
+        on = {y for _, y in s.lines}
+        for q, (y, low, mask) in list(s.masked.items()):
+            if low and y in on and q not in on and q in s.vars and s.vars[y].uhi <= limit and s.vars[y].uhi >> low <= mask:
+                self.multiple(s, slot, False, Value(NUMBER, None, y, 0), 1 << low, q, limit)
 
     def known_multiple(self, s: State, a: Value, k: int, limit: int) -> Value | None:
         """`k` times `a`, if it has a name and is not above the limit."""
