@@ -38,7 +38,8 @@ def join(states: list[State], name, head: bool, keep=frozenset(), known: dict[in
         kept = kept & each.keys()
     lines = _new_lines(states, members, places.made, kept) if places.made and (head or any([s.lines for s in states])) else {}
     for sym in (LEN, *(kept & keep), *[sym for s in states if s.owed for sym in s.owed], *(filled.wanted(states) if any([s.filled for s in states]) else ()),
-                *[x for x, (v, w, _) in states[0].defs.items() if not w and x not in members and v in members and all([s.defs.get(x) == states[0].defs[x] for s in states])],
+                *[sym for x, (v, w, _) in states[0].defs.items() if w != LEN and x not in members and v in members and all([s.defs.get(x) == states[0].defs[x] for s in states])
+                  for sym in ((x, w) if w else (x,))],
                 *[sym for key, (base, _, _) in states[0].lines.items() for sym in ((base,) if base else key)], *[base for base, _, _ in lines.values() if base]):
         if sym in kept and sym not in members:
             members[sym] = (sym,) * count, zeros

@@ -412,7 +412,8 @@ class State:
         if self.defs:
             defs = {}
             for x, (v, w, _) in self.defs.items():
-                if x in live or not w and v in live and affine.compared(self, x, live - {v}):      # what is left of a constant, and something is at most as much
+                if x in live or v in live and (not w or w != LEN and w in self.vars and (w in live or summands.within_packet(self, w))) \
+                        and affine.compared(self, x, live - {v, w}):      # what is left of a constant, or before a place in the packet, and something is at most as much
                     live |= {x, v, w}
                     defs[x] = self.defs[x]
             self.defs = defs
