@@ -68,7 +68,7 @@ def optimize(text: str, target: Target, level: int = 2, fused: bool = False, sma
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(ref, builder)
     unsigned(ref, builder)
-    text = hidden(subtractions(flattened(str(ref)), target.half_register), target.half_register)
+    text = hidden(subtractions(flattened(str(ref) if level else without_impossible(str(ref))), target.half_register), target.half_register)
     ref = parse(least(text) if small or BY_CONSTANT.search(text) else text)
     ref.data_layout = str(machine.target_data)
     return ref
@@ -82,6 +82,27 @@ def unsigned(ref: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
             ranges = llvm.create_new_function_pass_manager()
             ranges.add_sccp_pass()
             ranges.run(function, builder)
+
+
+FUNCTION = re.compile(r"^define .*?^\}", re.MULTILINE | re.DOTALL)
+LABEL = r'[\w.$-]+|"[^"]*"'
+LEADING_ON = re.compile(rf"^({LABEL}):[^\n]*\n  (?:unreachable|br label %({LABEL}))$", re.MULTILINE)
+CHOICE = re.compile(rf"br i1 \S+, label %({LABEL}), label %({LABEL})")
+
+
+def without_impossible(text: str) -> str:
+    """No branch leads where control never comes, as after any optimisation: the back end would end that way with a call of `__bpf_trap`, a function of the kernel."""
+    def of_function(function: re.Match[str]) -> str:
+        on = {block[1]: block[2] for block in LEADING_ON.finditer(function[0])}      # None: nowhere
+        never = {label for label in on if not leads_somewhere(label, on)}
+        return CHOICE.sub(lambda ways: f"br label %{ways[2] if ways[1] in never else ways[1]}" if never & {ways[1], ways[2]} else ways[0], function[0])
+    return FUNCTION.sub(of_function, text) if "unreachable" in text else text
+
+
+def leads_somewhere(label: str | None, on: dict[str, str | None]) -> bool:
+    while label in on:
+        label = on[label]
+    return label is not None
 
 
 BY_CONSTANT = re.compile(r" = u(?:div|rem)(?: exact)? i\d+ [^,]+, \d")
