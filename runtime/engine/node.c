@@ -263,8 +263,9 @@ static void run_timers(lpn_node *node, uint32_t now)
 {
     for (uint32_t i = 0; i < node->set->hooks; i++) {
         lpn_hook *hook = &node->set->hook[i];
-        if (__atomic_load_n(&hook->requested, __ATOMIC_ACQUIRE) != 0) {
-            hook->requested = 0;
+        while (__atomic_load_n(&hook->requested, __ATOMIC_ACQUIRE) != 0) {      /* once more where an interrupt starts it meanwhile */
+            __atomic_store_n(&hook->requested, 0, __ATOMIC_RELAXED);
+            __atomic_signal_fence(__ATOMIC_SEQ_CST);
             hook->due = hook->requested_at + hook->delay;
             hook->armed = 1;
         }
