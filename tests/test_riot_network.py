@@ -299,6 +299,20 @@ def test_a_swap_under_traffic_loses_nothing(lpn: Path, tmp_path: Path) -> None:
     assert found[0] == found[10] == 201
 
 
+def test_what_was_detached_is_nothing_to_migrate_from(lpn: Path, tmp_path: Path) -> None:
+    """Not a version 0 either, which programs may migrate from."""
+    source = tmp_path / "from_zero.lpn"
+    source.write_text((PROGRAMS / "count.lpn").read_text() + "migrate version 0 { register<bit<8>> count; count = (bit<16>) old.count; }\n")
+    with network([lpn, None], line(2)) as (node, air):
+        node.run(pack(str(source), tmp_path))
+        send_own(air, 2)
+        counted(node, 2)
+        ok(node.ask("lpn detach", r"^lpn: .*$"))
+        ok(node.ask("lpn attach 0", r"^lpn: .*$"))
+        send_own(air, 3)
+        counted(node, 3)
+
+
 # ------------------------------------------------------------ loading
 
 def test_packs_come_over_coap_block_by_block(lpn: Path, tmp_path: Path) -> None:

@@ -104,7 +104,8 @@ int lpn_set_stop(lpn_status_t *status)
 {
     static lpn_packed nothing;
     static uint64_t no_memory[1];
-    nothing = (lpn_packed){ .record = (uint8_t *)no_memory, .set.state = (uint8_t *)no_memory };
+    nothing = (lpn_packed){ .record = (uint8_t *)no_memory, .set.state = (uint8_t *)no_memory,
+                            .set.version = UINT32_MAX };    /* no program's: nothing migrates from it */
     return lpn_set_run(&nothing, false, status);
 }
 
