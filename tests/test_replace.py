@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cli import lpnc
+from engine_isa import EXIT, insn, mov
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from lpn.compiler.build import compile_program
 from lpn.compiler.bundle import Bundle, BundleError
 from lpn.compiler.commands.engines import missing
 from lpn.compiler.fuzz.differential import cells, compiled_cells
+from lpn.compiler.image import Flag
 from lpn.compiler.kept import Kept, KeptTable
 from lpn.compiler.runner import make_runner
 from lpn.lang import ast
@@ -27,6 +29,9 @@ from lpn.runtime.capture import Writer
 from lpn.runtime.engine.native import open_engine
 from lpn.runtime.engines import EngineError, get_engine
 from lpn.runtime.replace import CARRY_ALL, CARRY_NEW, CARRY_SAME, carried, replace
+from lpn.verifier import LPN
+from lpn.verifier.certify import Sizes, certificate_of
+from lpn.verifier.verify import analyse
 
 ENGINES = ("reference", "engine", "rbpf", pytest.param("m3", marks=pytest.mark.skipif(missing("m3") is not None, reason="no emulated core")))
 HEAD = """
@@ -264,6 +269,29 @@ def test_only_a_migration_migrates() -> None:
     assert error(image.to_bytes(), compiled.bundle.migrations[1].needs, state) == "record or state hashes differ"
     assert error(compiled.bundle.module("P").to_bytes(), migration.needs, state) == "bad chain"
     assert error(image.to_bytes()[:-1], migration.needs, state) == "truncated"
+
+
+@pytest.mark.parametrize("engine", ["engine", pytest.param("m3", marks=pytest.mark.skipif(missing("m3") is not None, reason="no emulated core"))])
+def test_a_migration_may_use_what_a_certificate_allows(engine: str) -> None:
+    """The language writes none that stores into its record, or looks at output and packet. Of one that does a node with its certificate checks nothing, so
+    checks do not refuse it either."""
+    old, new = compile_program(OLD), compile_program(NEW)
+    migration = new.bundle.migrations[0]
+    text = b"".join((
+        insn(0x79, 2, 1, 16), insn(0x72, 2, imm=5), insn(0x71, 6, 2),                       # of the record the first octet becomes 5
+        insn(0x79, 3, 1, 32), insn(0x62, 3, 0, 64, 7), insn(0x61, 7, 3, 64), insn(0x61, 8, 3, 252),     # of the output a word 7, the others are 0
+        insn(0x79, 4, 1, 0), insn(0x71, 5, 4, 20),                                          # behind the packet there are zeros
+        insn(0x62, 1, 0, 48, 3), insn(0x61, 9, 1, 48),                                      # and a word of the context may be written
+        *(insn(0x0C, 6, source) for source in (7, 8, 5, 9)), insn(0x79, 2, 1, 24), insn(0x73, 2, 6), mov(0, 0), EXIT))
+    image = with_(new.bundle.module(migration.module), text=text, certificate=b"", flags=Flag(0), stack_used=0)
+    sizes = Sizes(record=image.record_size, state=image.state_size)
+    report, analysis = analyse(text, profile=LPN, record_size=image.record_size, state_size=image.state_size)
+    assert certificate_of(text, report, analysis, sizes)
+    before, after = (get_engine(engine).load(bundle) for bundle in (old.bundle, with_(new.bundle, modules=tuple(
+        image if one.name == image.name else one for one in new.bundle.modules))))
+    after.run(b"\xff" * 3)
+    after.migrate(migration, old.bundle, before.state())
+    assert after.state()[0] == 5 + 7 + 3
 
 
 # ---------------------------------------------------------------- bundles and the command

@@ -187,14 +187,14 @@ static void clear_output(lpn_run *run, uint32_t size)
 
 #if !LPN_CODE_ONLY
 /* The memory that the context points to, for the interpreter: translated code never looks there. */
-static void map_memory(lpn_chain *chain, lpn_run *run)
+void lpn_map_memory(lpn_chain *chain, lpn_run *run, const uint8_t *record, uint32_t record_size)
 {
     lpn_region *first = &run->region[LPN_FIRST_REGION];
     LPN_HIDE(first);                /* as above */
     lpn_region *g = first;
     const uintptr_t pkt = (uintptr_t)run->view.packet, ctx = (uintptr_t)chain->ctx;
     *g++ = (lpn_region){ pkt, run->view.size, LPN_READ | LPN_WRITE };
-    *g++ = (lpn_region){ (uintptr_t)chain->record, chain->record_size, LPN_READ | LPN_WRITE };
+    *g++ = (lpn_region){ (uintptr_t)record, record_size, LPN_READ | LPN_WRITE };
     *g++ = (lpn_region){ ctx, LPN_CTX_SIZE, LPN_READ };
     *g++ = (lpn_region){ (uintptr_t)chain->state, chain->state_size, LPN_READ | LPN_WRITE };
     *g++ = (lpn_region){ (uintptr_t)chain->out, LPN_OUT_SIZE, LPN_READ | LPN_WRITE };
@@ -252,7 +252,7 @@ static int execute(lpn_chain *chain, lpn_run *run, const lpn_container *containe
     return LPN_E_LEFT_OUT;
 #else
     if (run->regions == 0 && !(container->program.certified && lpn_narrow(&container->program))) {
-        map_memory(chain, run);
+        lpn_map_memory(chain, run, chain->record, chain->record_size);
     }
     const int error = lpn_execute(run, &container->program, lpn_address(chain->ctx), 0);
     *r0 = (uint32_t)run->r0;

@@ -3,8 +3,7 @@
  *
  * A row of a table: CRC-32 of the register's name, CRC-32 of its type, offset and size, little-endian
  * (compiler/kept.py). */
-#include "bytes.h"
-#include "lpn.h"
+#include "vm.h"
 
 enum { NAME = 0, TYPE = 4, OFFSET = 8, SIZE = 10, ROW = 12 };
 
@@ -80,22 +79,15 @@ int lpn_state_migrate(lpn_chain *chain, const lpn_container *container, const lp
     lpn_run *run = &chain->run;
     uint8_t *ctx = (uint8_t *)chain->ctx;
     lpn_zero(ctx, LPN_CTX_SIZE);
-    lpn_put64(ctx + LPN_CTX_PKT, lpn_address(ctx));             /* a packet of no bytes */
-    lpn_put64(ctx + LPN_CTX_PKT_END, lpn_address(ctx));
+    lpn_put64(ctx + LPN_CTX_PKT, lpn_address(chain->out));      /* a packet of no bytes, and zeros behind it */
+    lpn_put64(ctx + LPN_CTX_PKT_END, lpn_address(chain->out));
     lpn_put64(ctx + LPN_CTX_REC, lpn_address(needs->memory));
     lpn_put64(ctx + LPN_CTX_STATE, lpn_address(chain->state));
     lpn_put64(ctx + LPN_CTX_OUT, lpn_address(chain->out));
-    const lpn_region regions[] = {
-        { (uintptr_t)chain->state, chain->state_size, LPN_READ | LPN_WRITE },
-        { (uintptr_t)needs->memory, needs->size, LPN_READ },
-        { (uintptr_t)ctx, LPN_CTX_SIZE, LPN_READ },
-    };
-    run->regions = LPN_FIRST_REGION;
-    for (unsigned i = 0; i < sizeof regions / sizeof regions[0]; i++) {
-        run->region[run->regions++] = regions[i];
-    }
+    lpn_zero((uint8_t *)chain->out, LPN_OUT_SIZE);
+    run->view = (lpn_view){ .packet = (const uint8_t *)chain->out };
+    lpn_map_memory(chain, run, needs->memory, needs->size);
     run->env = NULL;
-    run->view = (lpn_view){ 0 };
     run->fuel = chain->fuel;
     run->insns = 0;
     error = lpn_execute(run, &container->program, lpn_address(ctx), 0);

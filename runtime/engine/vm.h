@@ -74,6 +74,9 @@ static inline uintptr_t lpn_begin(lpn_run *run, const lpn_program *program)
 }
 #endif
 
+/* Regions of a run over run->view.packet with this record; chain.c. */
+void lpn_map_memory(lpn_chain *chain, lpn_run *run, const uint8_t *record, uint32_t record_size);
+
 /* Bytes an access of this opcode's size code has: W 0x00, H 0x08, B 0x10, DW 0x18. */
 unsigned lpn_access_size(uint8_t op);
 
