@@ -274,6 +274,20 @@ def run_as_it_is(machine, text, clean):
     return value
 
 
+@pytest.mark.parametrize("clean", [False, True], ids=["all-bits", "clean"])
+def test_behind_a_helper_that_fails_none_is_called(machine, clean):
+    """An interpreter ends the run there. What code still does stays in its own memory."""
+    text = insn(0xBF, 6, 1) + mov(1, 99) + insn(0x85, imm=1) + insn(0x62, 6, imm=7) + mov(1, 1) + mov(2, 2) + insn(0x85, imm=3) + mov(0, 0) + EXIT
+    core, mark = machine.core, machine.core.mark()
+    memory, where = core.allocate(8), core.allocate(len(text), text)
+    code_map, r0 = core.allocate(len(text) // 4 + 2), core.allocate(4)
+    core.uc.ctl_remove_cache(machine.code, machine.code + machine.code_size)
+    machine.host.traces()
+    error = core.call("lpn_host_thumb2_run", where, len(text), int(clean), memory, 0, 0, machine.code, machine.code_size, code_map, machine.host.handle, r0)
+    assert machine.host.error_name(error) == "bad helper argument" and machine.host.traces() == () and core.read(memory, 1) == b"\7"
+    core.release(mark)
+
+
 def test_a_jump_between_functions_is_refused():
     text = call(1) + EXIT + insn(0x05, off=-2) + EXIT
     with pytest.raises(TranslateError, match="slot 2"):

@@ -9,6 +9,9 @@ static uint32_t call_helper(lpn_native *native, uint32_t number, const uint32_t 
     lpn_native_frame *frame = (lpn_native_frame *)native;
     uint32_t value;
     int error;
+    if (frame->error != LPN_OK) {               /* an interpreter would have ended the run */
+        return 0;
+    }
 #if !LPN_NO_TABLES
     if (number == LPN_HELPER_LOOKUP) {          /* addresses have 32 bits where this code runs */
         error = lpn_env_lookup(frame->env, (const uintptr_t *)r, &value);
@@ -28,9 +31,7 @@ static uint32_t call_helper(lpn_native *native, uint32_t number, const uint32_t 
         }
         error = lpn_env_call(frame->env, frame->view, number, args, &value);
     }
-    if (frame->error == LPN_OK) {
-        frame->error = error;
-    }
+    frame->error = error;
     return value;
 }
 
