@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from cli import lpnc
 from riot_air import Air, ext
 from riot_network import build, line, needs_riot, network
 from test_riot_network import counted, ok, own_frame, pack, send_own
@@ -153,3 +154,20 @@ def test_the_slot_in_flash_of_a_node(tmp_path: Path) -> None:
         time.sleep(0.3)                         # its radio is deaf while it sends
         send_own(air, 1)
         assert counted(node, 6)[-1] == 6 and node.buffer_is_empty()
+
+
+def test_where_nothing_can_be_swapped_nothing_is_lost_before_what_runs_is_detached(tmp_path: Path) -> None:
+    """With one area of working memory neither the pack in flash nor one that has come is given up for an answer that says: detach it first."""
+    raw = pack(COUNT, tmp_path)
+    out = tmp_path / "compact.lpnn"
+    assert lpnc("pack", COUNT, "--compact", "-o", out).exit_code == 0
+    with network([build(LPN_FLASH="1", CFLAGS="-DCONFIG_LPN_NO_SWAP=1"), None], line(2)) as (node, air):
+        ok(node.load(0, raw))
+        ok(node.ask("lpn save 0", r"^lpn: .*$"))
+        ok(node.ask("lpn attach 0", r"^lpn: .*$"))
+        assert "detach it first" in node.ask("lpn save 0", r"^lpn: .*$")
+        assert air.ask(1, 1, "lpn").text == "0 runs Counter 1\n1 empty\n2 ready Counter 1\n"
+        assert "detach it first" in node.load(1, out.read_bytes())
+        ok(node.ask("lpn detach", r"^lpn: .*$"))
+        ok(node.ask("lpn load 1 end", r"^lpn: .*$"))
+        assert air.ask(1, 1, "lpn").text == "0 ready Counter 1\n1 ready Counter 1\n2 ready Counter 1\n"

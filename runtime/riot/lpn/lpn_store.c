@@ -261,13 +261,19 @@ static _area_t *_spare(void)
     return &_areas[CONFIG_LPN_NO_SWAP ? 0 : 1 - _area];
 }
 
+/* The only area is what runs. */
+static bool _no_area(void)
+{
+    return CONFIG_LPN_NO_SWAP && (_runs >= 0);
+}
+
 /* Make what is in a slot a set in the area that does not run. */
 static int _build(unsigned slot, uint64_t without, lpn_status_t *status)
 {
     lpn_slot_t s;
     lpn_pack pack;
     _area_t *area = _spare();
-    if (CONFIG_LPN_NO_SWAP && (_runs >= 0)) {
+    if (_no_area()) {
         return -EBUSY;
     }
     lpn_slot_get(slot, &s);
@@ -314,6 +320,9 @@ static int _load_end(unsigned slot, lpn_status_t *status)
     if ((s == NULL) || (s->state != LPN_SLOT_LOADING)) {
         return -ENOENT;
     }
+    if (_no_area()) {
+        return -EBUSY;              /* it is still loading, and may end later */
+    }
     s->size = (s->size != 0) ? s->size : s->received;
     if (HAS_FLASH && _is_flash(s) && (s->received == s->size)) {
         lpn_flash_end(s->size);
@@ -350,7 +359,7 @@ static int _save(unsigned slot, lpn_status_t *status)
     if ((s == NULL) || (s->state != LPN_SLOT_READY)) {
         return -ENOENT;
     }
-    int error = _load_begin(CONFIG_LPN_SLOTS, s->size);
+    int error = _no_area() ? -EBUSY : _load_begin(CONFIG_LPN_SLOTS, s->size);
     error = (error == 0) ? _load_add(CONFIG_LPN_SLOTS, 0, _bytes(s), s->size) : error;
     return (error == 0) ? _load_end(CONFIG_LPN_SLOTS, status) : error;
 }

@@ -245,7 +245,7 @@ int lpn_load_begin(unsigned slot, uint32_t size);
 /** @brief Add bytes at @p offset, which is where the ones before ended. */
 int lpn_load_add(unsigned slot, uint32_t offset, const void *data, size_t size);
 
-/** @brief All bytes are there: check the pack. A refused one leaves the slot empty. */
+/** @brief All bytes are there: check the pack. A refused one leaves the slot empty; with CONFIG_LPN_NO_SWAP it waits as it is for what runs to be detached. */
 int lpn_load_end(unsigned slot, lpn_status_t *status);
 
 /**
