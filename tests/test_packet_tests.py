@@ -92,7 +92,30 @@ processor Answer(inout headers h, inout meta m) {
 deparser Tx(packet pkt, in headers h) { pkt.emit(h.msg); pkt.emit(h.ack); }
 protocol Asks version 1 { on radio.rx_done : Rx -> Answer -> Tx; }
 """
-PROGRAMS = {"tag": TAG, "more": MORE, "timed": TIMED, "asks": ASKS}
+#: Gives packets to the radio and to the network stack, from a chain and from a clock.
+GIVES = """\
+header Note { bit<8> length = sizeof(payload)[7:0]; bit<8> kind; bit<8> sum = (bit<8>) inet_sum(payload) deferred; }
+header Item { bit<8> n; }
+struct headers { Note note; Item item; Item last; }
+parser Rx(packet pkt, out headers h) {
+    state start { pkt.extract(h.note); transition select(h.note.kind) { 9: accept; default: item; } }
+    state item { pkt.extract(h.item); transition accept; }
+}
+deparser Tx(packet pkt, in headers h) { pkt.emit(h.note); pkt.emit(h.item); }
+processor Split(inout headers h, inout meta m) {
+    apply {
+        h.note.kind = 7;
+        if (!h.item.isValid()) { m.verdict = TRANSMIT; return; }
+        m.verdict = CONSUMED;
+        if (h.item.n == 3) { net.send(Tx(h)); return; }
+        radio.send(Tx(h), 0, 2);
+        radio.send(Tx(h), 2, 2);
+    }
+}
+timing Clock { every 100 ms { headers h; h.note.setValid(); net.send(Tx(h)); } }
+protocol Gives version 1 { on radio.rx_done : Rx -> Split -> Tx; timing : Clock; }
+"""
+PROGRAMS = {"gives": GIVES, "tag": TAG, "more": MORE, "timed": TIMED, "asks": ASKS}
 #: Beside `more`: a packet that its parser takes, and entries.
 BEGIN = """\
 packet whole { link { peer.short = 0x0102 } items[0] { id = 0x85 } body { kind = data, seq = 6 } payload "ab" }
@@ -174,6 +197,35 @@ def test_tables_files(beside, tmp_path):
 def test_each_test_begins_anew(beside):
     one = 'send hex { 02 0001 }; expect DELIVER 1; set base[0] = 5; send hex { 02 0001 }; expect DELIVER 6;'
     passed(beside(f'test "a" {{ {one} }} test "b" {{ {one} }}'))
+
+
+PASS_GIVES = [
+    'send { note { } item { n = 3 } "ab" }; expect CONSUMED; expect net.sent { note { kind = 7, length = 3 } item { n = 3 } payload "ab" }; expect no sent; expect net.sent times 1;',
+    'send { note { } item { n = 1 } "abcd" }; expect sent times 2; expect sent { note { } item { } payload "cd" } times 1; expect no net.sent; expect no sent hex { 02 ... };',
+    'send { note { kind = 9 } "ab" }; expect sent hex { 02 07 62 "ab" } times 1; expect sent times 1;',
+    'events { 10 ms air 03 00 00 03 "ab"\n until 250 ms } expect net.sent times 4; expect net.sent { note { kind = 7 } item { } payload "ab" } at 10 ms..11 ms times 1; '
+    'expect net.sent hex { 00 00 ** } at 100 ms times 1; expect no sent;',
+]
+
+
+def test_what_a_packet_makes_the_program_send(beside):
+    passed(beside(each_a_test(PASS_GIVES), "gives"))
+    passed(beside(each_a_test(PASS_GIVES), "gives", "--fuse", "-Os", "--engine", "engine"))
+    status, text = beside('test "it" { send { note { } item { n = 3 } "ab" }; expect net.sent { note { } item { n = 4 } }; }', "gives")
+    assert status == 1 and "expected a packet given to the network stack as written: there are 0" in text
+    assert "item.n  4         3" in text and "and gave the network stack 0307c36162 (5 B)" not in text, text
+
+
+def test_what_is_written_behind_a_header_is_its_payload(beside):
+    """Lengths and sums count octets between headers, and headers that go by their type, in what is sent and in what is expected."""
+    PROGRAMS["between"] = GIVES.replace("state item { pkt.extract(h.item);", "state item { Item skipped; pkt.extract(skipped); pkt.advance(8); pkt.extract(h.item);").replace(
+        "if (h.item.n == 3)", "if (h.item.n == 4) { h.item.setInvalid(); m.verdict = DELIVER; return; } if (h.item.n == 3)")
+    written = 'note { kind = 1 } Item { n = 5 } hex { 06 } item { n = 4 } "x"'
+    passed(beside(f"""test "sent" {{ send {{ {written} }}; expect DELIVER; }}
+        test "a length" {{ send {{ {written.replace("kind = 1", "kind = 1, length = 3")} }}; expect DROP Note.length; }}
+        test "expected" {{ send hex {{ 04 09 0a 05 06 04 78 }}; expect TRANSMIT {{ note {{ }} Item {{ n = 5 }} hex {{ 06 }} item {{ }} }}; }}
+        test "sums, too" {{ send {{ note {{ kind = 9 }} Item {{ n = 5 }} hex {{ 06 }} item {{ n = 4 }} "x" }};
+                           expect TRANSMIT {{ note {{ }} Item {{ n = 5 }} hex {{ 06 }} item {{ n = 4 }} payload "x" }}; }}""", "between"))
 
 
 # ---------------------------------------------------------------- what fails, and how it is shown
@@ -362,6 +414,14 @@ def test_a_struct_is_checked_field_by_field(tmp_path) -> None:
     assert "s.test:1:18: error: cells[1] is a struct" in said and "help: name a field, as in cells[1].x" in said, said
 
 
+def test_a_header_that_looks_at_another_goes_by_its_place(tmp_path) -> None:
+    (tmp_path / "u.lpn").write_text("""import std.ipv6; import std.udp; struct headers { Ipv6 ip; Udp(ip) udp; }
+        parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.ip); pkt.extract(h.udp); transition accept; } }""")
+    (tmp_path / "u.test").write_text('test "a" { send { ip { } Udp { } }; expect ACCEPT; }')
+    said = lpnc("test", tmp_path / "u.lpn").output
+    assert "Udp looks at another header, so it goes by its place in the program's headers" in said and "help: write udp { ... }" in said, said
+
+
 def test_several_keys_stand_in_parentheses(beside) -> None:
     status, text = beside('test "a" { table kinds { 1, 2 : to(2); } }', "more")
     assert status == 1 and "':' and an action is expected, not ','" in text and "help: several keys stand in parentheses: (7, 1) : to(3);" in text, text
@@ -476,6 +536,7 @@ UNMADE = [
     ("send { link { peer.short = 1, extra = 3 } };", "link has no field 'extra' as its other fields are"),
     ("send { link { peer.short = 1, mode = long } };", "link has no field 'peer.short' as its other fields are"),
     ("send { link { peer.short = 1 } link { peer.short = 1 } };", "link is in this packet already"),
+    ("send { body { } body { } };", "body is in this packet already"),
     ("send whole with { items[1] { id = 3 } };", "packet 'whole' has no header 'items[1]'"),
     ("send odd with { body { kind = ack } };", "only a packet that is given by its headers can be changed with `with`"),
     ("send round;", "packet 'round' is made of itself"),
@@ -487,6 +548,7 @@ def test_packets_that_cannot_be_made(beside):
     status, text = beside(BEGIN + "packet odd hex { 00 };\npacket round round;\n" + each_a_test(["send whole;", *(steps for steps, _ in UNMADE)]), "more")
     assert status == 1 and "more.test: 1 passed" in text
     assert re.findall("error: (.*)", text) == [message for _, message in UNMADE]
+    assert "help: a header that the program does not keep goes by its type, Body { ... }" in text
 
 
 def test_a_program_that_is_none(beside, tmp_path):

@@ -9,8 +9,7 @@ from lpn.lang.diagnostics import Diagnostic, DiagnosticError
 from lpn.lang.reference import NotSupported, State
 from lpn.lang.reference.headers import ChoiceValue, Instance
 from lpn.lang.reference.modules import run_module
-from lpn.lang.reference.packet import Packet
-from lpn.lang.reference.run import Run
+from lpn.lang.reference.run import Derived, Run
 from lpn.lang.reference.values import StackValue, wrap, zero
 from lpn.lang.source import Span
 from lpn.lang.types import EnumType
@@ -23,6 +22,25 @@ def refused(message: str, span: Span, *hints: str) -> DiagnosticError:
     return DiagnosticError([Diagnostic("error", message, span, [hint for hint in hints if hint])])
 
 
+class Written(Run):
+    """A packet as it is written: what follows a header there is its payload, also octets and headers that go by their type.
+    `behind`: of each header, what stands behind it."""
+
+    def __init__(self, program: ast.Program, frame: bytes, meta: Mapping[str, int], state: State, derived: Derived) -> None:
+        self.behind: dict[Instance, list[Instance | bytes]] = {}
+        super().__init__(program, derived, frame, dict(meta), state)
+
+    def size_of_payload(self, instance: Instance | None) -> int:
+        if instance is None or instance not in self.behind:
+            return super().size_of_payload(instance)
+        return sum(len(each) if isinstance(each, bytes) else each.size() for each in self.behind[instance])
+
+    def payload_of(self, instance: Instance | None) -> bytes:
+        if instance is None or instance not in self.behind:
+            return super().payload_of(instance)
+        return b"".join(each if isinstance(each, bytes) else each.emit() for each in self.behind[instance])
+
+
 def build(packet: model.Packet, program: ast.Program, state: State, meta: Mapping[str, int],
           named: Mapping[str, model.Packet]) -> bytes:
     """The octets of a packet. `state`: what a deparser may look at. Raises DiagnosticError where it cannot be made."""
@@ -33,9 +51,11 @@ def build(packet: model.Packet, program: ast.Program, state: State, meta: Mappin
     headers = [piece for piece in packet.pieces if isinstance(piece, model.HeaderItem)]
     split = packet.pieces.index(headers[-1]) + 1 if headers else 0
     payload = b"".join(piece.data for piece in packet.pieces[split:] if isinstance(piece, model.Octets))
-    run = Run(program, lambda decl, field: True, payload, dict(meta), state)
-    run.packet = Packet(payload)
+    run = Written(program, payload, meta, state, lambda decl, field: True)
     made = {id(item): instance_of(run, item) for item in headers}
+    if packet.module is None:
+        written = [made[id(piece)] if isinstance(piece, model.HeaderItem) else piece.data for piece in packet.pieces]
+        run.behind = {each: written[at + 1:] for at, each in enumerate(written) if isinstance(each, Instance)}
     for item in headers:
         fill(made[id(item)], item)
     if isinstance(packet.module, ast.Deparser):
@@ -46,8 +66,7 @@ def build(packet: model.Packet, program: ast.Program, state: State, meta: Mappin
         if outcome.out is None:
             raise refused(f"{packet.via} does not emit this packet: {outcome.reason}", packet.span, "change its fields, or give its octets")
         return outcome.out + run.packet.rest
-    parts = [made[id(piece)].emit() if isinstance(piece, model.HeaderItem) else piece.data for piece in packet.pieces[:split]]
-    return b"".join(parts) + payload
+    return b"".join(each.emit() if isinstance(each, Instance) else each for each in written)
 
 
 def instance_of(run: Run, item: model.HeaderItem) -> Instance:
@@ -69,7 +88,8 @@ def fill(instance: Instance, item: model.HeaderItem) -> None:
     """What is given is taken as it is, right or wrong. Equations give the fields that are not given; what has none is 0, or
     the first value that the field may have."""
     if instance.valid:
-        raise refused(f"{item.label} is in this packet already", item.span)
+        raise refused(f"{item.label} is in this packet already", item.span,
+                      "" if instance.header.params else f"a header that the program does not keep goes by its type, {instance.header.name} {{ ... }}")
     instance.clear()
     instance.valid = True
     instance.derived = instance.derived - {each.place for each in item.fields}

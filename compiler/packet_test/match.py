@@ -16,7 +16,7 @@ from lpn.lang.types import Type, Varbit
 
 from ..contents import value_text
 from . import model
-from .make import instance_of, there
+from .make import Written, instance_of, there
 
 Pair = tuple[int, int]
 
@@ -95,7 +95,7 @@ def compare_fields(packet: model.Packet, got: bytes, program: ast.Program, state
     """The headers as parser `via` finds them, or one behind the other as they are listed; then the payload."""
     out = Comparison(got)
     computed = derived(program) if packet.module is not None else None
-    run = Run(program, lambda decl, item: computed is not None and not item.deferred and computed(decl, item), got, dict(meta), state)
+    run = Written(program, got, meta, state, lambda decl, item: computed is not None and not item.deferred and computed(decl, item))
     whole = parsed(out, packet.module, run) if isinstance(packet.module, ast.Parser) else True
     headers = [piece for piece in packet.pieces if isinstance(piece, model.HeaderItem)]
     split = packet.pieces.index(headers[-1]) + 1 if headers else 0
@@ -112,6 +112,7 @@ def compare_fields(packet: model.Packet, got: bytes, program: ast.Program, state
         elif whole:
             instance = instance_of(run, piece)
             whole = taken(out, piece, instance, run)
+            run.behind[instance] = [run.packet.rest]
             seen.append((piece, instance))
     for piece, instance in seen:
         header(out, piece, instance)

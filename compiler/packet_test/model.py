@@ -238,8 +238,9 @@ class Events(Node):
 
 @dataclass(eq=False)
 class ExpectRecord(Node):
-    """`expect sent OK hex { ... } at 250 ms..252 ms;`: what the time line has. `what`: run, overrun (of hook `name`), sent, heard,
-    missed, collided. `word`: the verdict of a run, the result of a frame sent. `times`: how often; None: at least once."""
+    """`expect sent OK hex { ... } at 250 ms..252 ms;`: what the time line has. `what`: run, overrun (of hook `name`), sent, net.sent,
+    heard, missed, collided. `word`: the verdict of a run, the result of a frame sent. `times`: how often; None: at least once.
+    Without a time line, of what the packet that was sent last made the program send."""
 
     what: str
     name: str = ""
@@ -249,6 +250,11 @@ class ExpectRecord(Node):
     at: Optional[tuple[int, int]] = None
     times: Optional[Numbers] = None
 
+    @property
+    def timeless(self) -> bool:
+        """Whether it can be asked of one packet's run, which has no time, and of whose frames nobody knows what becomes."""
+        return self.what in ("sent", "net.sent") and not self.word and self.at is None
+
 
 @dataclass(eq=False)
 class ExpectRadio(Node):
@@ -256,6 +262,7 @@ class ExpectRadio(Node):
 
     op: str
     percent: float
+    timeless = False
 
 
 Step = Union[Settings, Answer, TablesFile, SetCell, Entries, Wait, Send, Expect, Check, Events, ExpectRecord, ExpectRadio]

@@ -15,7 +15,7 @@ from .cursor import MAX_ERRORS, STEPS, Mistake
 from .parse_packet import PacketParser
 from .words import Token, Words, shown
 
-RECORDS = ("run", "overrun", "sent", "heard", "missed", "collided")
+RECORDS = ("run", "overrun", "sent", "net.sent", "heard", "missed", "collided")
 RESULTS = ("OK", "BUSY", "NOACK")
 TOP = ("test", "packet", "program")
 OPERATORS = ("==", "!=", "<", "<=", ">", ">=")
@@ -130,10 +130,16 @@ class Parser(PacketParser):
         path, _ = self.text("an event file, or { events }")
         return model.Events(self.since(begin), path)
 
+    def recorded(self, ahead: int = 0) -> str:
+        """The word, or the two with a point between them, that may name what is on a time line."""
+        first, point, second = (self.tokens + [self.tokens[-1]] * 2)[self.at + ahead:][:3]
+        return f"{first.text}.{second.text}" if first.text == "net" and point.text == "." else first.text if first.kind == "name" else ""
+
     def record(self, begin: Span) -> model.ExpectRecord:
         """`run HOOK`, `sent PACKET`, ..., perhaps behind `no`; then `at`, `times`."""
         none = self.take("no") is not None
-        out = model.ExpectRecord(begin, self.next().text)
+        out = model.ExpectRecord(begin, self.recorded())
+        self.at += 1 + 2 * ("." in out.what)
         if out.what in ("run", "overrun"):
             out.name, out.name_span = self.qualified("a hook's name", numbers=True)
             out.word = self.next().text if out.what == "run" and self.sees(*VERDICTS) else ""
@@ -177,8 +183,7 @@ class Parser(PacketParser):
     def expect(self, begin: Span) -> model.Step:
         if self.sees("radio"):
             return self.radio(begin)
-        ahead = self.tokens[self.at + self.sees("no")]
-        if ahead.kind == "name" and ahead.text in RECORDS:
+        if self.recorded(self.sees("no")) in RECORDS:
             return self.record(begin)
         out = model.Expect(begin, None)
         token = self.here

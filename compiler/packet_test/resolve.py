@@ -62,7 +62,7 @@ class Resolver:
             for step in test.steps:
                 if isinstance(step, model.Events) and played:
                     self.error("a test has events once", step.span, "write another test")
-                if isinstance(step, (model.ExpectRecord, model.ExpectRadio)) and not played:
+                if isinstance(step, (model.ExpectRecord, model.ExpectRadio)) and not played and not (sent and step.timeless):
                     self.error("there is no time line before this", step.span, "put events ...; in front of it")
                 if isinstance(step, (model.Send, model.Wait)) and played:
                     self.error("behind events there is only what they did", step.span, "put it in front, or write another test")
@@ -364,8 +364,11 @@ class Resolver:
         elif item.name in types and not via:
             item.header = types[item.name]
         else:
-            declared = any(getattr(each, "name", None) == item.name for each in self.program.decls)
-            if not declared and (missing := imported_by(item.name, "header")):
+            declared = next((each for each in self.program.decls if getattr(each, "name", None) == item.name), None)
+            places = [each.name for each in fields.values() if isinstance(each.type, HeaderType) and each.type.decl is declared and each.args]
+            if places:
+                self.error(f"{item.name} looks at another header, so it goes by its place in the program's headers", item.span, f"write {places[0]} {{ ... }}")
+            elif not declared and (missing := imported_by(item.name, "header")):
                 self.error(f"there is no header {shown(item.name)}", item.span, f"{missing} to the program")
             else:
                 self.unknown("header", item.name, item.span, [*fields, *([] if via else types)])

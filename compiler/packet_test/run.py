@@ -17,7 +17,7 @@ from lpn.lang.source import Source, Span
 from lpn.lang.types import Bits, Type
 from lpn.runtime.engines import EngineError, EngineUnavailable, Externs, Result
 from lpn.runtime.node import Node, NodeError
-from lpn.runtime.timeline import Record, clock, row
+from lpn.runtime.timeline import Record, clock, shown
 
 from ..build import Compiled
 from ..contents import differing, value_text
@@ -33,7 +33,7 @@ from .names import Scribe
 from .parse import parse
 from .resolve import Resolver
 from .show import Failure
-from .timeline import NODES, cells_of, difference, live, of_kind, told
+from .timeline import NODES, cells_of, difference, given, line, live, of_kind, records, told
 
 WORD = 0xFFFF_FFFF
 SHOWN = 127                                     # octets of what was sent: a whole frame
@@ -261,18 +261,35 @@ class Run:
             self.fail(f"{' and '.join(told_by)} differ in record {number}", step.span, notes=[f"{name}: {text}" for name, text in told_by.items()])
 
     def record(self, step: model.ExpectRecord) -> None:
-        node = next(iter(self.nodes.values()))
-        alike = [each for each in node.sorted_records() if of_kind(step, each)]
+        if not self.nodes:
+            self.sends(step)
+            return
+        happened = records(next(iter(self.nodes.values())))
+        alike = [each for each in happened if of_kind(step, each)]
         fitting = [each for each in alike if step.at is None or step.at[0] <= each.time <= step.at[1]]
         fitting = [each for each in fitting if step.packet is None or not self.compare(step.packet, each.frame).differences]    # type: ignore[attr-defined]
         if not (step.times.holds(len(fitting)) if step.times is not None else fitting):
-            nearly = alike or [each for each in node.sorted_records() if of_kind(replace(step, word=""), each)]
-            lines = ["  ".join(row(each)).rstrip() for each in nearly]
+            nearly = alike or [each for each in happened if of_kind(replace(step, word=""), each)]
+            lines = list(map(line, nearly))
             when, found = (None if fitting else self.nearest(step, alike)) or (None, Comparison(b""))
             there = f"there {'is 1' if len(fitting) == 1 else f'are {len(fitting)}'}" + ("" if when is None else f", and that of {clock(when)} differs")
             self.fail(f"expected {told(step)}: {there}", step.span,
                       differences=found.differences, expected=found.expected, got=None if when is None else found.got, marks=found.marks,
                       notes=(["on the time line:", *lines[:20], *["..."] * (len(lines) > 20)] if lines else ["the time line has none at any time"]))
+
+    def sends(self, step: model.ExpectRecord) -> None:
+        """What the packet that was sent last made the program send."""
+        assert self.result is not None
+        frames = given(step.what, self.result)
+        fitting = [each for each in frames if step.packet is None or not self.compare(step.packet, each).differences]
+        if step.times.holds(len(fitting)) if step.times is not None else fitting:
+            return
+        found = [self.compare(step.packet, each) for each in frames] if step.packet is not None and not fitting else []
+        near = min(found, key=lambda one: len(one.differences), default=Comparison(b""))
+        taker = "radio" if step.what == "sent" else "network stack"
+        self.fail(f"expected {told(step)}: there {'is 1' if len(fitting) == 1 else f'are {len(fitting)}'}", step.span,
+                  differences=near.differences, expected=near.expected, got=near.got or None, marks=near.marks,
+                  notes=[*self.about_sent(), f"which became {outcome(self.result)}", *(f"and gave the {taker} {shown(each)}" for each in frames[:20])])
 
     def nearest(self, step: model.ExpectRecord, alike: Sequence[Record]) -> tuple[int, Comparison] | None:
         """The time of the frame that differs least from the one that is expected, of those at its time if there are any, and how."""

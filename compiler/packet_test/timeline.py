@@ -2,17 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from lpn.lang import ast, tables as control
 from lpn.lang.types import Bits
 from lpn.runtime.engine.node_native import NativeDispatch
-from lpn.runtime.engines import Externs
+from lpn.runtime.engines import Externs, Result
 from lpn.runtime.events import Script
 from lpn.runtime.node import Costs, Node, native_node
 from lpn.runtime.node_reference import ReferenceDispatch, ReferenceExecutor, reference_node
 from lpn.runtime.radio import Radio
-from lpn.runtime.timeline import Overrun, Ran, Received, Record, Sent, length, meaning, row
+from lpn.runtime.timeline import Overrun, Ran, Received, Record, Sent, clock, length, meaning, row, shown
 
 from ..build import Compiled
 from ..runner import Cells, compiled_cells, reference_cells
@@ -64,7 +65,41 @@ def cells_of(node: Node, compiled: Compiled | None) -> Cells:
     return compiled_cells(compiled, node.dispatch.state())
 
 
-# ---------------------------------------------------------------- what is expected of a time line
+# ---------------------------------------------------------------- what is expected of a time line, or of one packet
+
+@dataclass(kw_only=True)
+class Passed(Record):
+    """A packet that a run gave to the network stack."""
+
+    frame: bytes
+
+
+def records(node: Node) -> list[Record]:
+    """The time line; behind a run what it gave to the network stack, each packet a record of its own."""
+    out: list[Record] = []
+    for each in node.sorted_records():
+        out.append(each)
+        if isinstance(each, Ran):
+            out += [Passed(number=each.number, time=one.time, cause=each.number, frame=one.frame or b"")
+                    for one in each.effects if one.what == "net.send" and not one.detail]
+    return out
+
+
+def line(record: Record) -> str:
+    if isinstance(record, Passed):
+        return f"{clock(record.time)}    net.send  {shown(record.frame)}"
+    return "  ".join(row(record)).rstrip()
+
+
+def given(what: str, result: Result) -> list[bytes]:
+    """What the run of one packet, and the chains that buffers started behind it, gave to the radio (`sent`) or to the network stack (`net.sent`)."""
+    out = []
+    for each in (result, *result.completed):
+        out += [effect[1] for effect in each.effects if effect[0] == {"sent": "radio_send", "net.sent": "net_send"}[what]]
+        if what == "sent" and each.verdict == "TRANSMIT" and each.out is not None:
+            out.append(each.out)
+    return out
+
 
 def of_kind(step: model.ExpectRecord, record: Record) -> bool:
     """Whether a record is of the kind that is expected, whenever it was and whatever frame it has."""
@@ -74,12 +109,15 @@ def of_kind(step: model.ExpectRecord, record: Record) -> bool:
         return step.what == "overrun" and record.hook == step.name
     if isinstance(record, Sent):
         return step.what == "sent" and step.word in ("", record.result)
+    if isinstance(record, Passed):
+        return step.what == "net.sent"
     return isinstance(record, Received) and step.what == record.fate
 
 
 def told(step: model.ExpectRecord) -> str:
     """`a run of Heart.every_125ms at 125 ms to 126 ms, 3 times`."""
-    what = {"run": f"a run of {step.name}", "overrun": f"an overrun of {step.name}", "sent": "a frame sent"}.get(step.what, f"a frame {step.what}")
+    what = {"run": f"a run of {step.name}", "overrun": f"an overrun of {step.name}", "sent": "a frame sent",
+            "net.sent": "a packet given to the network stack"}.get(step.what, f"a frame {step.what}")
     at = "" if step.at is None else f" at {length(step.at[0])}" + (f" to {length(step.at[1])}" if step.at[1] > step.at[0] else "")
     often = ""
     if step.times is not None:
