@@ -8,10 +8,10 @@ from typing import Any
 from .. import ast, builtins
 from ..diagnostics import Diagnostics
 from ..instances import named_field, walk
-from ..types import Array, Bits, EnumType, HeaderType, StructType
+from ..types import Array, Bits, EnumType, StructType
 from .base import in_turn, number, root_name
+from .counted import counted_and_gone
 from .expressions import ORDER
-from .headers import needs_payload
 from .in_vain import assigned_in_vain, emitted_twice
 from .ranges import Ranges, returned
 from .reads import headers_read
@@ -360,42 +360,3 @@ def never_emitted(program: ast.Program, diagnostics: Diagnostics) -> set[ast.Str
                         told.add(field)
                         diagnostics.warning(f"no deparser emits '{header.span.text}'", node.span, f"emit it in {deparser.name}: pkt.emit({header.span.text})")
     return told
-
-
-def counted_and_gone(program: ast.Program, calls: list[ast.Call], emitted: set[ast.StructField | None], diagnostics: Diagnostics) -> None:
-    """Headers that a parser takes, or a module makes valid, and no deparser emits, yet which a header that is emitted counts or sums with its payload: nobody makes them
-    invalid."""
-    gone = {named_field(call.callee.base) for call in calls if call.target in ("setInvalid", "pop_front") and isinstance(call.callee, ast.Member)}
-    if None in gone:                            # those of modules and functions which others apply
-        return
-    told = [one.span for one in diagnostics.items]
-    for hook in program.hooks:
-        deparser = hook.chain[-1]
-        if not hook.parses or not isinstance(hook.chain[0], ast.Parser) or not isinstance(deparser, ast.Deparser):
-            continue
-        for call in (node for module in hook.chain for node in walk(module) if isinstance(node, ast.Call) and node.span not in told):
-            field = made_valid(call)
-            if field is None or field in emitted | gone:
-                continue
-            outer = next((one for one in fields_before(program, field) if one in emitted and counts_payload(one)), None)
-            if outer is not None:
-                diagnostics.warning(f"'{outer.name}' counts '{field.name}' as its payload where that is valid, and no deparser emits it", call.span,
-                                    f"make it invalid before the packet is sent, {'' if call.target == 'extract' else f'let it stand before {outer.name!r} in the headers, '}"
-                                    f"or emit it in {deparser.name}")
-
-
-def made_valid(call: ast.Call) -> ast.StructField | None:
-    """The header that a call takes from the packet, or makes valid."""
-    if call.target == "extract":
-        return named_field(call.args[0])
-    return named_field(call.callee.base) if call.target == "setValid" and isinstance(call.callee, ast.Member) else None
-
-
-def fields_before(program: ast.Program, field: ast.StructField) -> list[ast.StructField]:
-    """Those of the headers struct that has this one."""
-    fields = next((decl.fields for decl in program.decls if isinstance(decl, ast.Struct) and field in decl.fields), [field])
-    return fields[:fields.index(field)]
-
-
-def counts_payload(field: ast.StructField) -> bool:
-    return isinstance(field.type, HeaderType) and any(isinstance(one, ast.Field) and needs_payload(one.equation) for one in walk(field.type.decl))

@@ -1,12 +1,11 @@
 """`m.port = ...` in a processor that does not deliver, and does not look at the port: warnings, since the next one begins with port 0."""
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from .. import ast, builtins
 from ..diagnostics import Diagnostics
 from ..instances import walk
 from .doubts import decides
+from .reads import with_called
 
 DELIVER = builtins.VERDICTS["DELIVER"]
 
@@ -33,16 +32,6 @@ def port_alone(processor: ast.Processor, program: ast.Program, diagnostics: Diag
                                     f"set it where the packet is delivered, in '{delivers.name}'")
             else:
                 diagnostics.warning("this port is never looked at: the packet is not delivered", node.span, "set m.verdict = DELIVER too; what the radio sends, m.verdict = TRANSMIT, has no port")
-
-
-def with_called(node: ast.Node, seen: set[ast.Node]) -> Iterator[ast.Node]:
-    """A module's nodes, and those of what it calls, applies, or names in a table."""
-    for one in walk(node):
-        yield one
-        target = one.target if isinstance(one, ast.Call) else one.action if isinstance(one, ast.ActionRef) else None
-        if isinstance(target, (ast.Action, ast.Function, ast.Processor)) and target not in seen:
-            seen.add(target)
-            yield from with_called(target, seen)
 
 
 def is_port(node: ast.Node) -> bool:

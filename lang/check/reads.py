@@ -1,5 +1,7 @@
-"""Which headers a module reads."""
+"""What a module comes to: the nodes of all that it calls, the headers that it reads."""
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from .. import ast
 from ..instances import walk
@@ -23,3 +25,13 @@ def headers_read(module: ast.Node) -> set[ast.StructField]:
                     seen.add(called)
                     todo.append(called)
     return found | {arg for field in found if isinstance(field.type, HeaderType) for arg in looked_at(field)}
+
+
+def with_called(node: ast.Node, seen: set[ast.Node]) -> Iterator[ast.Node]:
+    """A module's nodes, and those of what it calls, applies, or names in a table."""
+    for one in walk(node):
+        yield one
+        target = one.target if isinstance(one, ast.Call) else one.action if isinstance(one, ast.ActionRef) else None
+        if isinstance(target, (ast.Action, ast.Function, ast.Processor)) and target not in seen:
+            seen.add(target)
+            yield from with_called(target, seen)

@@ -9,7 +9,7 @@ from ..builtins import VERDICTS
 from ..diagnostics import Diagnostic, Diagnostics
 from ..hooks import EVENTS
 from ..instances import walk
-from .ports import with_called
+from .reads import with_called
 
 
 def unsent(program: ast.Program) -> list[Diagnostic]:
