@@ -8,6 +8,7 @@ from antlr4 import ParserRuleContext
 from . import ast, builtins
 from .build_expr import ExpressionBuilder, TooDeep
 from .diagnostics import Diagnostics
+from .foreign import KEPT, declared_elsewhere
 from .grammar.LpnParser import LpnParser as P
 from .limits import MAX_ROW
 from .source import Source
@@ -114,9 +115,28 @@ class StatementBuilder(ExpressionBuilder):
                 self.error(f"there is no '{first.name}'", ctx, "a case ends with its block; put what is not for every turn of a loop into an if")
             elif isinstance(first, ast.Name) and first.name in ("accept", "reject"):
                 self.error(f"'{first.name}' ends a parser", ctx, f"write transition {first.name};")
+            elif (word := declared(first)) is not None:
+                message, hint = declared_elsewhere(word, rules_around(ctx))
+                self.error(message, ctx, hint)
             elif isinstance(first, ast.Member) and first.name in {*builtins.HEADER_METHODS, "count"}:
                 self.error(f"'{first.name}' is called", ctx, f"write {first.name}()")
             else:
                 self.error("this statement does nothing", ctx, "assign the value, or remove it")
             return ast.Block(self.span(ctx), [])
         return ast.ExprStmt(self.span(ctx), first)
+
+
+def declared(e: ast.Expr) -> str | None:
+    """`register<S> x;` among statements, where it reads as two comparisons: which word it begins with."""
+    inner = e.left if isinstance(e, ast.Binary) and e.op == ">" and isinstance(e.right, ast.Name) else None
+    word = inner.left if isinstance(inner, ast.Binary) and inner.op == "<" and isinstance(inner.right, ast.Name) else None
+    return word.name if isinstance(word, ast.Name) and word.name in KEPT else None
+
+
+def rules_around(ctx: ParserRuleContext) -> set[str]:
+    """The grammar's rules that a part of the text is in."""
+    out = set()
+    while ctx is not None:
+        out.add(P.ruleNames[ctx.getRuleIndex()])
+        ctx = ctx.parentCtx
+    return out

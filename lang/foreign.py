@@ -1,6 +1,7 @@
 """What people write who know other languages, and what LPN has in its place: told where reading stops, in one message."""
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from antlr4 import Token
@@ -318,11 +319,7 @@ def inside_module(tokens: list[Token], index: int, rules: list[str]) -> Foreign 
     if "statement" in rules or "block" in rules or "stateDecl" in rules:
         word, at = (tokens[start + 1].text, start + 2) if tokens[start].text == "persistent" else (tokens[start].text, start + 1)
         if word in KEPT and tokens[at].text == "<" or word in ("table", "action") and tokens[at].text.isidentifier():
-            if "migrateDecl" in rules:
-                return Foreign(start, "the registers of a migration come before its statements", "move it in front of them", start, statement_end(tokens, start))
-            place = "apply" if "processorDecl" in rules or word in ("table", "action") else "handlers" if "handler" in rules else "modules"
-            there = {"apply": "in front of apply", "handlers": "in front of them", "modules": "there"}[place]
-            return Foreign(start, f"{'an' if word == 'action' else 'a'} {word} is declared outside of {place}", f"move it {there}", start, statement_end(tokens, start))
+            return Foreign(start, *declared_elsewhere(word, rules), start, statement_end(tokens, start))
     if token in TYPE_WORDS and before == "(" and "handler" in rules and "block" not in rules:
         close = next((at for at in range(index, len(tokens)) if tokens[at].text in (")", "{", ";")), index)
         return Foreign(index, "what an event tells has a name and no type", f"write ({tokens[close - 1].text})", index, close - 1)
@@ -339,6 +336,15 @@ def inside_module(tokens: list[Token], index: int, rules: list[str]) -> Foreign 
     if "param" in rules and token in (")", ",") and tokens[index - 2].text in ("(", ",") and before.isidentifier() and before not in TYPE_WORDS:
         return Foreign(index - 1, f"parameter '{before}' has no type", f"as in bit<8> {before}", index - 1, index, ("bit", "<", "8", ">", before))
     return None
+
+
+def declared_elsewhere(word: str, rules: Collection[str]) -> tuple[str, str]:
+    """What is said of a declaration among statements, and what to do. `rules`: of the grammar, that it stands in."""
+    if "migrateDecl" in rules:
+        return "the registers of a migration come before its statements", "move it in front of them"
+    place = "apply" if "processorDecl" in rules or word in ("table", "action") else "handlers" if "handler" in rules else "modules"
+    there = {"apply": "in front of apply", "handlers": "in front of them", "modules": "there"}[place]
+    return f"{'an' if word == 'action' else 'a'} {word} is declared outside of {place}", f"move it {there}"
 
 
 def selected(tokens: list[Token], index: int, start: int) -> Foreign | None:
