@@ -114,10 +114,12 @@ def plan(old: Layout, old_version: int, new: Layout, new_version: int, blocks: S
                                  f" (it keeps {', '.join(old) or 'none'})")
             if old[name] != type_:
                 raise StateError(f"migrate version {old_version} reads register '{name}' as {type_}, and in version {old_version} it is {old[name]}")
-    for name, type_ in new.items():
-        if old.get(name, type_) != type_ and not chosen:
-            raise StateError(f"persistent register '{name}' is {type_}, and in version {old_version}, which runs, it is {old[name]}: "
-                             f"{advice(name, old[name], type_, old_version, new_version)}, or give it another name")
-    anew = tuple(name for name, type_ in new.items() if old.get(name, type_) != type_ and not any(name in block.needs for block in chosen))
+    changed = [name for name, type_ in new.items() if old.get(name, type_) != type_]
+    if changed and not chosen:
+        name, *others = changed
+        also = f"; {', '.join(others)} changed, too, and begin{'s' * (len(others) == 1)} anew where no migration says otherwise" if others else ""
+        raise StateError(f"persistent register '{name}' is {new[name]}, and in version {old_version}, which runs, it is {old[name]}: "
+                         f"{advice(name, old[name], new[name], old_version, new_version)}, or give it another name{also}")
+    anew = tuple(name for name in changed if not any(name in block.needs for block in chosen))
     lost = tuple(name for name in old if name not in new and not any(name in block.needs for block in chosen))
     return Plan(tuple(name for name, type_ in new.items() if old.get(name) == type_), chosen, anew, lost)

@@ -141,6 +141,9 @@ def test_what_cannot_be_kept_is_refused_by_name(engine: str) -> None:
     changed = make_runner(engine, program("persistent register<bit<32>> total;", "", 2))
     with pytest.raises(EngineError, match=r"persistent register 'total' is bit<32>, and in version 1, which runs, it is bit<16>: write migrate version 1"):
         changed.replace(old)
+    several = make_runner(engine, program("persistent register<bit<32>> total; persistent register<bit<8>>[3] pairs;", "", 2))
+    with pytest.raises(EngineError, match="or give it another name; pairs changed, too, and begins anew where no migration says otherwise"):
+        several.replace(old)
     missing = make_runner(engine, program("migrate version 1 { register<bit<8>> plain; }", "", 2))
     with pytest.raises(EngineError, match=r"migrate version 1 reads register 'plain', and version 1 keeps no such register \(it keeps total, pairs, P.seen\)"):
         missing.replace(old)
