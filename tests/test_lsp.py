@@ -442,6 +442,49 @@ def test_completion(session: Session, tmp_path: Path) -> None:
     session(work)
 
 
+BOUND = {"radio.rx_start", "radio.rx_done", "radio.tx_start", "radio.tx_done", "radio.ack_timeout", "net.rx", "net.tx", "app.tx", "Keep.partial.complete"}
+
+
+def test_completion_of_events_and_what_is_said_of_the_radio(session: Session, tmp_path: Path) -> None:
+    """Behind `on` stand events: behind `on radio.` no methods of the radio."""
+    text = """header H { bit<8> a; } struct headers { H h; }
+parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
+processor Keep(inout headers h, inout meta m) { buffer<64>[2] partial; apply { partial.hold(h.h.a); net.send(Tx(h)); m.verdict = CONSUMED; } }
+deparser Tx(packet pkt, in headers h) { pkt.emit(h.h); }
+timing Beat {
+    every 1 s within 5 ms { radio.on(); }
+}
+protocol P version 1 {
+    on radio.rx_done : Rx -> Keep;
+    timing : Beat;
+}
+"""
+
+    async def work(editor: Editor) -> None:
+        uri, found = await editor.open(tmp_path / "beat.lpn", text)
+        assert found == []
+
+        async def offered(behind: str, new: str) -> set[str]:
+            changed = text.replace(behind, f"{behind}\n    {new}", 1)
+            editor.change(uri, changed)
+            found = await editor.client.text_document_completion_async(lsp.CompletionParams(lsp.TextDocumentIdentifier(uri), at(changed, f"{behind}\n    {new}")))
+            assert isinstance(found, lsp.CompletionList)
+            return {one.label for one in found.items}
+        handled = {name.removeprefix("radio.") for name in BOUND if name.startswith("radio.")}
+        assert await offered("radio.on(); }", "on ") == {f"radio.{name}" for name in handled}
+        assert await offered("radio.on(); }", "on radio.") == handled
+        assert await offered("-> Keep;", "on ") == await offered("-> Keep;", "on ra") == BOUND
+        assert await offered("-> Keep;", "on net.") == {"rx", "tx"}
+        assert await offered("-> Keep;", "on Keep.partial.") == {"complete"}
+        assert "cca" in await offered("radio.on();", "radio.")
+
+        editor.change(uri, text)
+        for marked, said in (("radio.on()", "turns the receiver on"), ("net.send(", "hands a packet to the network stack")):
+            answer = await editor.client.text_document_hover_async(lsp.HoverParams(**here(uri, text, marked, marked.rstrip("()").partition(".")[2])))
+            assert answer is not None and isinstance(answer.contents, lsp.MarkupContent) and said in answer.contents.value
+    session(work)
+
+
 def test_completion_of_imports(session: Session, tmp_path: Path) -> None:
     for name in ("part.lpn", "notes.txt", "two-words.lpn", "header.lpn", "radio/one.lpn", "radio/deep/two.lpn", "empty/notes.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

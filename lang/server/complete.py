@@ -11,6 +11,7 @@ from .. import ast, builtins, library
 from ..check.base import kind_of
 from ..check.buffers import METHODS as BUFFER_METHODS
 from ..grammar.LpnParser import LpnParser
+from ..hooks import BOUND, EVENTS, HANDLED
 from ..instances import walk
 from ..types import Array, ChoiceType, EnumType, HeaderType, Meta, Packet, Stack, StructType, Type
 from . import known
@@ -25,6 +26,7 @@ PATH = re.compile(rf"({STEP}(?:\.\s*{STEP})*)\.\s*\w*$")
 RESULT = re.compile(r"([A-Za-z_]\w*)\s*\.\s*apply\s*\(\s*\)\s*\.\s*\w*$")     # of a table
 VALUE = re.compile(r"[\])]\s*\.\s*\w*$")        # of which nothing is known
 IMPORT = re.compile(r"^\s*import\s+([\w.]*)$")
+EVENT = re.compile(r"(?<![\w.])on\s+([\w.]*)$")
 BEHIND = (("via", ast.Codec), ("transition", ast.State))   # words that one kind of name follows
 ELEMENTS = ("next", "last")                    # of a stack
 Names = list[tuple[str, lsp.CompletionItemKind, str]]
@@ -35,6 +37,8 @@ def complete(index: Index | None, before: str, point: Point, path: Path | None) 
     imported = IMPORT.match(before)
     if imported:
         return items([*modules(imported.group(1)), *(beside(path, imported.group(1)) if path else [])])
+    if event := EVENT.search(before):
+        return items(events(index, event[1].rpartition(".")[0], point))
     if result := RESULT.search(before):
         return items(results(index, result[1], point))
     if steps := PATH.search(before):
@@ -73,6 +77,17 @@ def beside(path: Path, written: str) -> Names:
     found = [one for one in sorted(path.parent.joinpath(*folders).glob("*")) if not no_name(one.stem if one.suffix == ".lpn" else one.name)]
     files: Names = [(one.stem, lsp.CompletionItemKind.Module, one.name) for one in found if one.suffix == ".lpn" and one.is_file() and one != path]
     return files + [(one.name, lsp.CompletionItemKind.Folder, f"{one.name}/") for one in found if one.is_dir() and (any(one.glob("*.lpn")) or any(one.glob("*/*.lpn")))]
+
+
+def events(index: Index | None, written: str, point: Point) -> Names:
+    """What a chain can be bound to, or in a timing block what a handler can be for; behind what is written up to the last dot."""
+    outer = next((one for one in index.program.main if one.span.line <= point.line <= one.span.end_line), None) if index else None
+    names = {name: f"in context {EVENTS[name].context}" for name in (HANDLED if isinstance(outer, ast.Timing) else BOUND)}
+    if index and not isinstance(outer, ast.Timing):
+        names |= {f"{one.name}.{local.name}.complete": "the buffer has all of it" for one in index.program.decls if isinstance(one, ast.Processor)
+                  for local in one.locals if isinstance(local, ast.BufferDecl)}
+    begin = f"{written}." if written else ""
+    return [(name.removeprefix(begin), lsp.CompletionItemKind.Event, text) for name, text in names.items() if name.startswith(begin)]
 
 
 def results(index: Index | None, table: str, point: Point) -> Names:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from .. import ast
+from ..builtins import OUTSIDE
 from ..instances import walk
 from ..source import Source, Span
 from .places import Point, find_name, name_span
@@ -88,7 +89,9 @@ class Index:
                 yield from mention(node.span, node.name, node.decl)
             case ast.Member():
                 span = node.span
-                yield from mention(Span(span.source, span.end_line, span.end_column - len(node.name), span.end_line, span.end_column), node.name, node.decl)
+                decl = f"{node.base.name}.{node.name}" if isinstance(node.base, ast.Name) and isinstance(node.decl, str) else ""
+                yield from mention(Span(span.source, span.end_line, span.end_column - len(node.name), span.end_line, span.end_column), node.name,
+                                   decl if decl in OUTSIDE else node.decl)
             case ast.Codec():
                 span = behind(node.span, node.params, node.header_name)
                 yield from mention(span, node.header_name, node.header or self.top.get(node.header_name))
