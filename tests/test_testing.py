@@ -557,3 +557,26 @@ def test_without_hypothesis_it_says_so():
     done = subprocess.run([sys.executable, "-c", "import sys; sys.modules['hypothesis'] = None; import lpn.testing"],
                           capture_output=True, text=True, check=False)
     assert "ImportError: lpn.testing needs Hypothesis: install lpn[test], or hypothesis itself" in done.stderr
+
+
+def test_what_is_held_is_read_by_name():
+    p = protocol(Source("held.lpn", """
+        header H { bit<8> a; }
+        struct headers { H h; }
+        struct Last { int<8> a; bool odd; }
+        register<Last> last;
+        register<bit<8>>[4] seen;
+        parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
+        processor P(inout headers h, inout meta m) {
+            counter<bit<32>> all;
+            apply { all.count(); last = { (int<8>) h.h.a, h.h.a[0:0] == 1 }; seen[h.h.a[1:0]] = h.h.a; }
+        }
+        protocol Held version 1 { on radio.rx_done : Rx -> P; }"""))
+    held = {"registers": {"last": {"a": -1, "odd": True}, "seen": {"2": 6, "3": 255}}, "counters": {"P.all": 2}, "meters": {}}
+    for engine in ("engine", "reference"):
+        runner = p.runner(engine)
+        for octet in (6, 255):
+            runner.run(bytes([octet]))
+        assert p.held(runner) == held
+    for node in p.live("1 ms air 06\n10 ms air ff\n").values():
+        assert p.held(node) == held

@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import note, strategies as st
 
 from lpn.compiler.build import Compiled
+from lpn.compiler.contents import as_json
 from lpn.compiler.externs import own
 from lpn.compiler.generate.followed import FollowedRun
 from lpn.compiler.generate.looked_for import Interest, interest
@@ -228,6 +229,10 @@ class Protocol:
         given = control.from_json(dict(tables), self.program) if tables else self.tables
         compiled = self.compiled() if "engine" in engines else None
         return live(self.program, compiled, read_events(events, "events"), engines, given, self.node, self.externs)
+
+    def held(self, where: Runner | Node) -> dict[str, dict[str, Any]]:
+        """What `registers`, `counters` and `meters` hold now, in a runner or a node: by name, as `lpnc run --state --json` has them."""
+        return as_json(self.program, cells_of(where, self.compiled()) if isinstance(where, Node) else where.cells())
 
     # ------------------------------------------------------------ properties
 
