@@ -13,6 +13,7 @@ from .base import in_turn, number, root_name
 from .counted import counted_and_gone
 from .expressions import ORDER
 from .in_vain import assigned_in_vain, emitted_twice
+from .long_times import long_times
 from .ranges import Ranges, returned
 from .reads import headers_read
 from .statements import always_leaves
@@ -53,6 +54,7 @@ def doubts(program: ast.Program, diagnostics: Diagnostics) -> None:
     for e in found[ast.Binary]:
         if e.op in ("<<", ">>") and isinstance(e.left.type, Bits):
             wraps(e.right, e.left.type.width.bit_length(), ranges, diagnostics)
+    long_times(found, ranges, is_clock, diagnostics)
     for one in found[ast.Assign]:
         if isinstance(one.target, ast.Member) and isinstance(one.target.decl, ast.Field) and one.target.decl.equation is not None:
             diagnostics.warning(f"what is assigned here is never emitted: '{one.target.name}' is computed from its equation", one.span, "remove the assignment")
