@@ -132,7 +132,7 @@ class Parser(PacketParser):
 
     def recorded(self, ahead: int = 0) -> str:
         """The word, or the two with a point between them, that may name what is on a time line."""
-        first, point, second = (self.tokens + [self.tokens[-1]] * 2)[self.at + ahead:][:3]
+        first, point, second = (self.tokens[self.at + ahead:self.at + ahead + 3] + [self.tokens[-1]] * 2)[:3]
         return f"{first.text}.{second.text}" if first.text == "net" and point.text == "." else first.text if first.kind == "name" else ""
 
     def record(self, begin: Span) -> model.ExpectRecord:

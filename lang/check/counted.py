@@ -21,14 +21,13 @@ def counted_and_gone(program: ast.Program, calls: list[ast.Call], emitted: set[a
         return
     told = [one.span for one in diagnostics.items]
     for hook in program.hooks:
-        sent = sent_through(hook)
+        sent = {each: headers_read(each) for each in sent_through(hook)}
         for call in (node for module in hook.chain for node in of_this_run(module) if isinstance(node, ast.Call) and node.span not in told) if sent else ():
             field = made_valid(call)
             if field is None or field in emitted | gone:
                 continue
-            outer = next((one for one in fields_before(program, field) if one in emitted and counts_payload(one)), None)
-            deparser = next((each for each in sent if outer in headers_read(each)), None)
-            if outer is not None and deparser is not None:
+            counting = [one for one in fields_before(program, field) if one in emitted and counts_payload(one)]
+            for outer, deparser in [(one, each) for one in counting for each, read in sent.items() if one in read][:1]:
                 told.append(call.span)
                 diagnostics.warning(f"'{outer.name}' counts '{field.name}' as its payload where that is valid, and no deparser emits it", call.span,
                                     f"make it invalid before the packet is sent, {'' if call.target == 'extract' else f'let it stand before {outer.name!r} in the headers, '}"
