@@ -518,3 +518,26 @@ protocol X version 1 { on radio.rx_done : Rx -> P; }
     said = lpnc("run", file, "--in", capture).stdout
     assert "2 CONSUMED" in said and line in said
     assert line not in lpnc("run", file, "--in", make_capture(tmp_path / "y.pcap", [b"\x41\x88" + bytes(39)] * 2, 230)).stdout
+
+
+def test_tables_come_from_standard_input(tmp_path):
+    """Also where several versions of a program are given them."""
+    for version in (1, 2):
+        (tmp_path / f"v{version}.lpn").write_text(TAG.replace("version 1", f"version {version}"))
+    make_capture(tmp_path / "x.pcap")
+    (tmp_path / "x.events").write_text("1 ms air 02 0001\n2 ms replace v2.lpn\n3 ms air 02 0001\nuntil 9 ms\n")
+    program, tables = str(tmp_path / "v1.lpn"), '{"base": {"0": 5}}'
+    frames = ["--in", str(tmp_path / "x.pcap"), "--tables", "-", "--json"]
+    assert lpnc("run", program, *frames, input=tables).stdout == lpnc("run", program, *frames[:-2], file_of(tmp_path, tables), "--json").stdout != ""
+    lived = lpnc("run", program, "--events", str(tmp_path / "x.events"), "--tables", "-", input=tables)
+    assert lived.exit_code == 0 and lived.stdout.count("DELIVER 6") == 2, lived.output
+    assert lpnc("pack", program, "--tables", "-", "-o", str(tmp_path / "x.lpnn"), input=tables).exit_code == 0
+    assert "standard input: not JSON" in lpnc("run", program, *frames, input="{").output
+    for args in (["-", "--in", str(tmp_path / "x.pcap")], [program, "--in", "-"], [program, "--events", "-"]):
+        refused = lpnc("run", *args, "--tables", "-", input=TAG if args[0] == "-" else "")
+        assert refused.exit_code == 2 and "and the tables cannot both be on standard input" in refused.output, refused.output
+
+
+def file_of(folder, text):
+    (folder / "tables.json").write_text(text)
+    return str(folder / "tables.json")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from lpn.lang import ast
+from lpn.lang import ast, tables as control
 from lpn.lang.check import check, check_chains
 from lpn.lang.check.unsent import unsent
 from lpn.lang.files import octets, too_long, whole
@@ -59,6 +59,24 @@ def read_bytes(path: str, most: int = MAX_TEXT) -> bytes:
         return whole(sys.stdin.buffer, most) if path == STDIN else octets(Path(path), most)
     except OSError as e:
         raise Failure(f"cannot read {shown(path)}: {e.strerror or e}") from None
+
+
+def tables_of(path: str | None, program: ast.Program, /, **others: str | None) -> control.Tables | None:
+    """What a tables file says, or standard input. `others`: what else is read, by what it is. Raises TablesError, Failure, click.UsageError."""
+    if path != STDIN:
+        return control.load(path, program) if path else None
+    context = click.get_current_context()
+    for what, other in others.items():
+        if other == STDIN:
+            raise click.UsageError(f"the {what} and the tables cannot both be on standard input", context)
+    if "tables" not in context.meta:            # each version of a program is given them, and of a pipe there is no more
+        context.meta["tables"] = read_bytes(path)
+    try:
+        return control.from_text(context.meta["tables"].decode("utf-8-sig"), program)
+    except UnicodeDecodeError:
+        raise control.TablesError("standard input: not UTF-8 text") from None
+    except control.TablesError as error:
+        raise control.TablesError(f"standard input: {error}") from None
 
 
 def shown(path: str) -> str:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from lpn.lang import tables as control
 from lpn.runtime.linked import linked, needs
 from lpn.runtime.load import INSN_NS, LOAD_US, SHARE, limit, loads, refused as too_much
 from lpn.runtime.pack import expanded_size, pack
@@ -18,7 +17,7 @@ from ..image import Flag, Image
 from ..judge import analysed
 from ..output import STDOUT, Failure, check_target, count, percent, put_json, say, write_files
 from .build import missed, refused
-from .inputs import STDIN, compile_options, json_option, need_source, on_option, read_input, shown, warnings
+from .inputs import STDIN, compile_options, json_option, need_source, on_option, read_input, shown, tables_of, warnings
 from .judge import compiled_and_sealed, of_input
 
 #: Hex digits in a line for the shell of a node, whose lines have 128 characters.
@@ -28,7 +27,7 @@ LINE = 96
 @click.command()
 @click.argument("file")
 @click.option("-o", "out", metavar="PATH", help="The file to write; `-`: standard output. Default: FILE with suffix .lpnn.")
-@click.option("--tables", metavar="T.json", help="Table entries and registers to begin with (needs the source).")
+@click.option("--tables", metavar="T.json", help="Table entries and registers to begin with (needs the source; `-`: standard input).")
 @click.option("--hex", "as_hex", type=click.IntRange(0, 15), metavar="SLOT", help="Write the shell commands that load it into that slot.")
 @click.option("--compact", is_flag=True, help="The compact form, about half the size: the node expands it.")
 @click.option("--trusted", is_flag=True, help="Leave certificates out: for a firmware that trusts the pack in it.")
@@ -74,7 +73,7 @@ def command(file: str, out: str | None, tables: str | None, as_hex: int | None, 
     elif given.kind == "source":
         program = given.program(without)
         warnings(program)
-        first = control.load(tables, program) if tables else None
+        first = tables_of(tables, program, program=file)
         done = compiled_and_sealed(program, "lpn", fuse, level)
         result = done.compiled
         if refused(done.found, done.units.sources) or missed(done.units, done.found, way, result):

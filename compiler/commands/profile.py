@@ -18,7 +18,7 @@ from ..replay import HookRun, happened
 from ..runner import Runner
 from .externs import Answers, extern_option
 from .frames import chosen, outcomes
-from .inputs import asked, compile_options, json_option, read_source, shown, warnings
+from .inputs import asked, compile_options, json_option, read_source, shown, tables_of, warnings
 from .judge import compiled_and_sealed
 from .run import Number
 from .run_events import read_script
@@ -29,7 +29,7 @@ from .run_events import read_script
 @click.option("--in", "capture", metavar="X.pcap", help="The frames: pcap or pcapng (`-`: standard input).")
 @click.option("--events", metavar="EVENTS", help="Instead of --in: what happens to a node (docs/events.md); each hook's runs "
               "there are profiled, handlers of timing blocks too.")
-@click.option("--tables", "tables_file", metavar="T.json", help="Register cells and table entries.")
+@click.option("--tables", "tables_file", metavar="T.json", help="Register cells and table entries (`-`: standard input).")
 @extern_option
 @click.option("--hook", metavar="HOOK", help="Whose chain takes the frames, as net.tx.41 or app.tx.5683. Default: radio.rx_done. "
               "With --events the only one to profile, called as there, such as Duty.every_125ms.")
@@ -82,7 +82,7 @@ def command(file: str, capture: str | None, events: str | None, tables_file: str
     program = given.program(without)
     warnings(program)
     number = chosen(file, hook, program) if events is None else None
-    tables = control.load(tables_file, program) if tables_file else None
+    tables = tables_of(tables_file, program, program=file, capture=capture, events=events)
     externs = answers.of(manifest(program))
     answers.all_known()
     made = compiled_and_sealed(program, "lpn", fuse, level).compiled

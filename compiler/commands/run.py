@@ -17,7 +17,7 @@ from ..output import STDOUT, Failure, Table, check_target, counted, put_json, sa
 from ..runner import BYTECODE, Runner
 from .externs import Answers, extern_option
 from .frames import Outcome, Totals, bundle_runner, chosen, hook_option, known, outcomes, runner, takes_frames, taken_by
-from .inputs import STDIN, asked, compile_options, json_option, need_source, read_input, shown, warnings
+from .inputs import STDIN, asked, compile_options, json_option, need_source, read_input, shown, tables_of, warnings
 from .judge import made_to_run
 from .packets import Describer, describe_datagram, linktype_of
 from .run_events import Options, run_events
@@ -52,7 +52,7 @@ class Number(click.ParamType):
 @click.option("--out", "target", metavar="Y.pcap", help="Write the rebuilt packets here (`-`: standard output, and nothing else there).")
 @click.option("--out-linktype", type=click.IntRange(0, 0xFFFF), metavar="N",
               help="Link type of --out. Default: 229 (raw IPv6) if every packet is a whole IPv6 datagram, else 230 (802.15.4).")
-@click.option("--tables", "tables_file", metavar="T.json", help="Register cells and table entries.")
+@click.option("--tables", "tables_file", metavar="T.json", help="Register cells and table entries (`-`: standard input).")
 @click.option("--engine", default=None, metavar="NAME", help="engine (default), reference, rbpf, m3, thumb2, kernel: see lpnc engines.")
 @click.option("--compare", metavar="A,B,...", help="Run in several engines; exit status 1 if they differ.")
 @extern_option
@@ -189,7 +189,7 @@ def prepared(file: str, engines: list[str], tables_file: str | None, hook: str |
     program = given.program(without)
     warnings(program, engines != ["kernel"])
     number = chosen(file, hook, program)
-    tables = control.load(tables_file, program) if tables_file else None
+    tables = tables_of(tables_file, program, program=file)
     externs = answers.of(manifest(program))
     made = made_to_run(program, engines, fuse, level) if set(BYTECODE) & set(engines) else None
     return program, tables, number, [runner(name, program, tables, made, level, number, externs) for name in engines]
@@ -227,6 +227,8 @@ def check_usage(file: str, successor: str | None, capture: str, tables_file: str
     context = click.get_current_context()
     if file == STDIN and capture == STDIN:
         raise click.UsageError("the program and the capture cannot both be on standard input", context)
+    if tables_file == STDIN and capture == STDIN:
+        raise click.UsageError("the capture and the tables cannot both be on standard input", context)
     if target == STDOUT and (as_json or verbose or with_state):
         raise click.UsageError("--out - leaves no room for --json, --state or --verbose on standard output", context)
     check_target(target, ("capture", capture), ("program", file), ("program", successor), ("tables file", tables_file))

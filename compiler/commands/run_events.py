@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import click
 
-from lpn.lang import ast, tables as control
+from lpn.lang import ast
 from lpn.lang.hooks import Occasion, Promise, name_of
 from lpn.lang.loader import decode
 from lpn.lang.persist import Plan
@@ -37,7 +37,7 @@ from ..packet_test.timeline import cells_of
 from ..runner import Cells
 from .externs import Answers
 from .frames import amounts
-from .inputs import STDIN, Input, need_source, read_bytes, read_input, show_diagnostics, shown, warnings
+from .inputs import STDIN, Input, need_source, read_bytes, read_input, show_diagnostics, shown, tables_of, warnings
 from .judge import compiled_and_sealed, made_to_run
 from .packets import linktype_of
 from .state import Ending
@@ -120,6 +120,8 @@ def check_usage(file: str, events: str, options: Options) -> None:
     context = click.get_current_context()
     if file == STDIN and events == STDIN:
         raise click.UsageError("the program and the events cannot both be on standard input", context)
+    if options.tables == STDIN and events == STDIN:
+        raise click.UsageError("the events and the tables cannot both be on standard input", context)
     for name in options.engines:
         if name not in ENGINES:
             raise click.UsageError(f"engine {name} runs no node: there are {', '.join(ENGINES)}", context)
@@ -214,7 +216,7 @@ def loaded(given: Input, options: Options) -> Loaded:
     program = given.program(options.without)
     warnings(program)
     something(program.hooks, given)
-    tables = control.load(options.tables, program) if options.tables else None
+    tables = tables_of(options.tables, program, program=given.path)
     externs = options.answers.of(manifest(program))
 
     def native(made: Compiled) -> Version:
