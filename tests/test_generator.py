@@ -179,3 +179,15 @@ def test_no_event_turns_the_radio_on_where_there_is_a_budget() -> None:
     text = Generator(RandomChoose(910077), False).program().text
     checked(text)
     assert "timing Clock" in text and "radio.on(" in text
+
+
+def test_an_octet_of_a_varbit_is_one_that_it_may_have() -> None:
+    """A constant index behind the longest varbit is refused (found by the fuzzer)."""
+    for text in generated(745):
+        checked(text)
+
+
+def test_no_half_of_a_function_divides_by_zero() -> None:
+    """Where a member of a struct that it makes is read, another number stands (found by the fuzzer)."""
+    for text in generated(249):
+        checked(text)

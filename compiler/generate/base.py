@@ -6,12 +6,15 @@ same program, in every run and on every machine.
 from __future__ import annotations
 
 import random
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
+NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+CONSTANT = re.compile(r"bit|int|true|false|error|[KE]\w*")       # what names are that stand in constants, too: types, the program's constants and enums
 
 
 class Choose(ABC):
@@ -274,3 +277,8 @@ class Program:
     text: str
     tables: dict[str, Any] = field(default_factory=dict)
     lossless: bool = False
+
+
+def is_constant(text: str) -> bool:
+    """Whether an expression names nothing that only a run knows."""
+    return all(CONSTANT.fullmatch(name) for name in NAME.findall(text))

@@ -1,7 +1,7 @@
 """Random expressions of a given type."""
 from __future__ import annotations
 
-from .base import BOOL, ERROR, Choose, Context, EnumInfo, HeaderInfo, StructInfo, Ty, Value, bit, literal
+from .base import BOOL, ERROR, Choose, Context, EnumInfo, HeaderInfo, StructInfo, Ty, Value, bit, is_constant, literal
 
 COMPARE = ("==", "!=", "<", "<=", ">", ">=")
 
@@ -272,7 +272,12 @@ class Expressions:
         """Of a varbit, from how many octets each has."""
         c = self.choose
         name = c.pick(list(varied))
-        index = str(c.number(0, varied[name] - 1)) if c.chance(1, 2) else self.expr(bit(self.width(64)), ctx, depth - 1)
+        if c.chance(1, 2):
+            return f"{name}[{c.number(0, varied[name] - 1)}]"
+        ty = bit(self.width(64))
+        index = self.expr(ty, ctx, depth - 1)
+        if is_constant(index) and 1 << ty.width > varied[name]:                 # it has to be inside
+            index = f"({index}) % {varied[name]}"
         return f"{name}[{index}]"
 
     def lookahead(self, ty: Ty) -> str:

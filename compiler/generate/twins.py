@@ -36,8 +36,12 @@ def halved(lines: list[str], struct: StructInfo, names: list[str], link: HeaderI
     pairs = [(f.name, g.name) for at, f in enumerate(link.fields) for g in link.fields[at + 1:] if f.ty == g.ty]
     called = {names[0]: names[1], names[2]: names[3], **dict(pairs[:1])}
     made = lines[1].split()[-1].rstrip(";")
-    zeros = {name: zero(ty) for name, ty in struct.fields}     # it reads none of them, or it would be no half
-    first, _, third, _ = (re.sub(rf"\b{made}\.(\w+)\b(?! = )", lambda m: f"({zeros[m[1]]})", line) for line in lines[2:6])
+    types = dict(struct.fields)
+
+    def said(m: re.Match) -> str:
+        """It reads none of them, or it would be no half; and divides by none that is 0."""
+        return f"{m[1]}({literal(types[m[2]], 1)})" if m[1] else f"({zero(types[m[2]])})"
+    first, _, third, _ = (re.sub(rf"([/%] )?\b{made}\.(\w+)\b(?! = )", said, line) for line in lines[2:6])
     second, fourth = (NAME.sub(lambda m: called.get(m[0], m[0]), line) for line in (first, third))
     return [*lines[:2], first, second, third, fourth, *lines[6:]]
 
