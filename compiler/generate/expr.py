@@ -135,7 +135,7 @@ class Expressions:
             case 3:
                 return f"({one()} {c.pick('&|^')} {one()})"
             case 4:
-                return f"({one()} {c.pick(('<<', '>>'))} {c.number(0, width + 3) if c.number(0, 2) else self.expr(bit(self.width(16)), ctx, depth - 1)})"
+                return f"({one()} {c.pick(('<<', '>>'))} {c.number(0, width + 3) if c.number(0, 2) else self.amount(ctx, depth)})"
             case 5:
                 return f"{c.pick('~-')}({one()})"
             case 6:
@@ -224,9 +224,15 @@ class Expressions:
             case 7:
                 return f"({one()} {c.pick(('|+|', '|-|'))} {one()})"
             case 8:
-                amount = c.number(0, ty.width + 3) if c.number(0, 2) else self.expr(bit(self.width(16)), ctx, depth - 1)
+                amount = c.number(0, ty.width + 3) if c.number(0, 2) else self.amount(ctx, depth)
                 return f"({one()} >> {amount})"
         return f"({one()} << {c.number(0, ty.width + 1)})"
+
+    def amount(self, ctx: Context, depth: int) -> str:
+        """Of a shift: those of more than 12 bits are above 32 bits where they are not 0."""
+        ty = bit(self.width(16))
+        text = self.expr(ty, ctx, depth - 1)
+        return f"({text} ++ 32w0)" if ty.width > 12 else text              # no more is drawn: the other programs stay what they were
 
     # ------------------------------------------------------------ what only some places have
 
