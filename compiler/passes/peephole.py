@@ -12,6 +12,7 @@
 - what reads a copy reads the original (copies.py);
 - a copy whose original nobody needs is the original (renamed.py);
 - what is known is not asked (decided.py), nor what the bits of a number tell (known_bits.py);
+- whether the highest bits of a number are these is a test of its bounds (high_bits.py);
 - bits that nobody reads are not cleared (needed_bits.py);
 - a result is made where it is returned (returned.py);
 - what one of two ways needs is made on that way (sinking.py);
@@ -33,6 +34,7 @@ from .decided import decide_branches
 from .ends import shorten_ends
 from .flow import live_out
 from .halves import clear_upper_halves, narrow_swaps
+from .high_bits import compare_bounds
 from .known_bits import decide_by_bits, drop_constants
 from .made_once import make_once
 from .needed_bits import drop_masks
@@ -68,6 +70,7 @@ def improve(text: bytes, lines: list[tuple[int, str, int]], small: bool = False)
         if len(code) == before:
             break
     drop_constants(code)
+    compare_bounds(code)
     if small:
         make_once(code)
         store_once(code)
@@ -78,6 +81,8 @@ def improve(text: bytes, lines: list[tuple[int, str, int]], small: bool = False)
         merge_tails(code)
     merge_begins(code)
     merge_tails(code)
+    if thread_jumps(code):                      # what was between a jump and its target is elsewhere now
+        sweep(code)
     return write(code)
 
 
