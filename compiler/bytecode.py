@@ -11,7 +11,7 @@ import zlib
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -23,6 +23,7 @@ import llvmlite.ir as ir
 from lpn.lang.files import Scratch
 
 from .elf import Object, read_object
+from .half_pointers import half_pointers, hidden_ends
 from .llvm import emit_object, optimize, parse, slots, text_of
 from .passes.peephole import improve
 from .swaps import hidden_swaps, wide_swaps
@@ -83,13 +84,14 @@ def bytecode(module: ir.Module, target: Target, level: int, fused: bool, small: 
 def make(text: str, target: Target, level: int, fused: bool, small: bool, farthest: int) -> Bytecode:
     ref = optimize(text, target, level, fused, small)
     made = translated(ref, target, small, farthest)
-    if target.name == "lpn" and wide_swaps(made.text):
-        apart = parse(hidden_swaps(made.ir, target.half_register))
-        apart.data_layout = ref.data_layout
-        with suppress(TooFar):
-            other = translated(apart, target, small, farthest)
-            if not wide_swaps(other.text):
-                return other
+    if target.name == "lpn":
+        for wrong, hidden in ((wide_swaps, partial(hidden_swaps, half_register=target.half_register)), (half_pointers, hidden_ends)):
+            if wrong(made.text):
+                apart = parse(hidden(made.ir))
+                apart.data_layout = ref.data_layout
+                with suppress(TooFar):
+                    other = translated(apart, target, small, farthest)
+                    made = made if wrong(other.text) else other
     return made
 
 

@@ -24,7 +24,7 @@ OPTIONS = chain("Coap coap; Octet format;", """
     state last { verify(number != 7 && total != 9, error.Not); pkt.extract(h.format); transition accept; }""",
                 types="error { Not }\nheader Octet { bit<8> v; }", processor="apply { m.verdict = DELIVER; m.port = h.coap.id; }", imports="coap")
 BEGIN, END = bytes([0x40, 1, 0x12, 0x34]), b"\xff\x05\x06"
-FORMS = {"fused": (True, MOST, 52, 151), "short": (True, SMALL, 53, 151), "chain": (False, MOST, 56, 170)}      # instructions a turn, slots
+FORMS = {"fused": (True, MOST, 34, 141), "short": (True, SMALL, 34, 144), "chain": (False, MOST, 36, 158)}      # instructions a turn, slots
 
 
 @pytest.mark.parametrize("fuse, level, turn, slots", FORMS.values(), ids=FORMS)

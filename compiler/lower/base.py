@@ -32,12 +32,15 @@ from .of_turn import Halves
 from .in_turn import InTurn
 from .instance import Instance
 from .left_out import LeftOut
+from .left_over import LeftOver
 from .lying import LyingSums
 from .lying_behind import LyingBehind
 from .made import MadeStructs
+from .made_early import MadeEarly
 from .numbered import NumberedRows
 from .operations import Builder, Operations
 from .parser import Parsers
+from .parted import PartedUnits
 from .places import Place
 from .processor import Processors
 from .required import Requirements
@@ -62,9 +65,9 @@ LOCAL_IMAGES, GUESSED_IMAGES = 96, 192
 REGIONS = ("packet", "state", "out")            # that are told apart for LLVM
 
 
-class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Requirements, Cursor, Extracts, Processors, ConstEntries, Deparsers, Codecs, Followings, SaidTogether, SharedCalls,
-               NumberedRows, TriedInTurn, Halves, TwinGroups, WrittenTwins, SearchedTwins, AskedOnce, MadeStructs, LeftOut, Searches, LyingSums, Sums, Conditions,
-               Expressions, Statements, InTurn, Runs, Copies, LyingBehind):
+class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Requirements, Cursor, LeftOver, Extracts, PartedUnits, MadeEarly, Processors, ConstEntries, Deparsers, Codecs,
+               Followings, SaidTogether, SharedCalls, NumberedRows, TriedInTurn, Halves, TwinGroups, WrittenTwins, SearchedTwins, AskedOnce, MadeStructs, LeftOut, Searches,
+               LyingSums, Sums, Conditions, Expressions, Statements, InTurn, Runs, Copies, LyingBehind):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
 
     `record_in_memory`: the header record is the region the context points to; otherwise (fused) it lives in variables."""
@@ -94,6 +97,7 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Requirements, C
         self.lookup_places: tuple | None = None # keys, action data
         self.touched: dict = {}                 # see guess.py
         self.requirements: dict = {}            # see required.py
+        self.early, self.wanted, self.behind = {}, [], []       # see made_early.py; the statements behind the one that is lowered
         self.operations = operations or Operations()
         self.in_line = 0                        # bodies in each other that are put in line where the module calls them
         self.entry_builder = Builder(fn.append_basic_block("entry"), self.operations)

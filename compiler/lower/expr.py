@@ -404,6 +404,8 @@ class Expressions(Quotients):
 
     def _expr_Call(self, e: ast.Call):
         target = e.target
+        if e in self.early:
+            return self.early[e].get()
         if isinstance(target, ast.Function):
             return self.call_function(target, e.args)
         if isinstance(target, str):

@@ -46,6 +46,7 @@ class Extracts:
             self.expand(e.via.codec, inst, e.via.args)
         else:
             inst.open = True
+            self.want_early(target, inst)
             self.extract(inst)
             self.all_extracted(inst)
         self.extracted(target)
@@ -132,8 +133,7 @@ class Extracts:
         split = shared_condition(inst.header, inst.layout)
         oversize: dict[ast.Field, ir.Value] = {}
         if split is None:
-            self.extract_units(inst, units, oversize)
-            self.end_header(inst, oversize)
+            self.extract_to_end(inst, units, oversize)
             return
         if units[0] is inst.layout.units[0]:
             self.extract_units(inst, units[:1], oversize)

@@ -28,6 +28,7 @@ class Instance(Place):
         self.in_record = (lower.record_in_memory or inst.field in lower.recorded) and not local     # else in variables alone
         self.open = False                       # being extracted: fields read as they came from the wire
         self.known: tuple[int, int] | None = None       # (mask, value): bits of the first unit that are known here
+        self.told: dict[ast.Field, Val] = {}    # fields that are told apart here; see parted.py
         self.valid_slot = lower.alloca(I1, f"{inst.name}.valid")
         self.image: ir.Value | None = None
         self.where: str | None = None           # the region that the image lies in, for LLVM
@@ -319,6 +320,8 @@ class Instance(Place):
 
     def slice_of(self, f: ast.Field) -> Val:
         """The field's bits, for one that is there."""
+        if f in self.told:
+            return self.told[f]
         return self.part(self.read_unit(self.layout.unit_of[f]), f)
 
     def part(self, unit: Val, f: ast.Field) -> Val:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I32, PKT, i32
+from lpn.compiler.bits import I32, PKT, Val, i32
 from lpn.compiler.layout import InstanceLayout
 from lpn.compiler.target import CTX_PAYLOAD, MAX_PACKET
 from lpn.lang import ast
@@ -158,8 +158,8 @@ class Parsers:
                 cond = self.bool_const(True)
             else:
                 cond = self.bool_const(True)
-                for v, k in zip(values, keys):
-                    cond = self.land(cond, self.in_set(v, k.decl) if is_value_set(k) else self.matches(v, k))
+                for e, v, k in zip(t.select, values, keys):
+                    cond = self.land(cond, self.is_selected(e, v, k))
             if isinstance(cond, ir.Constant):
                 if cond.constant:
                     self.take_case(case)
@@ -176,10 +176,17 @@ class Parsers:
             b.cbranch(cond, hit, miss)
             b.position_at_end(hit)
             saved = self.bound, self.look, dict(self.stack_next)
+            self.stands_at_end(t.select, keys)
             self.take_case(case)
             self.bound, self.look, self.stack_next = saved
             b.position_at_end(miss)
         self.reject_now("NoMatch")
+
+    def is_selected(self, e: ast.Expr, v: Val, key: ast.Expr) -> ir.Value:
+        """Whether the value `v` of `e` is in a key's set."""
+        if is_value_set(key):
+            return self.in_set(v, key.decl)
+        return self.is_at_end() if self.asks_for_end(e, key) else self.matches(v, key)
 
     def take_case(self, case: ast.SelectCase) -> None:
         if case.target == "accept":

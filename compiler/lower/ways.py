@@ -43,6 +43,7 @@ class Ways:
             required = self.required_of(s, rest)
             if required is not None:
                 del rest[:len(required.verifies)]
+            self.behind = rest
             ways = self.merged([after for way in ways for after in (self.step(s, way) if required is None else self.step_required(s, required, way))])
         return ways
 
