@@ -77,7 +77,7 @@ def masked_tests(code: list[Line]) -> dict[Line, Masked]:
     return out
 
 
-def compare_bounds(code: list[Line]) -> None:
+def compare_bounds(code: list[Line]) -> bool:
     found, instead = masked_tests(code), {}
     for line, known in facts(code):
         if line in found:
@@ -88,5 +88,7 @@ def compare_bounds(code: list[Line]) -> None:
                 line.dead = found[line].branch.dead = True
                 if found[line].copy is not None:
                     found[line].copy.dead = True
-    code[:] = [each for line in code for each in (*instead.get(line, ()), line)]
-    sweep(code)
+    if instead:
+        code[:] = [each for line in code for each in (*instead.get(line, ()), line)]
+        sweep(code)
+    return bool(instead)

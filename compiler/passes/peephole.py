@@ -58,6 +58,30 @@ def improve(text: bytes, lines: list[tuple[int, str, int]], small: bool = False)
     code = read(text, lines)
     if decide_by_bits(code):
         sweep(code)
+    in_rounds(code)
+    drop_constants(code)
+    if compare_bounds(code):
+        in_rounds(code)
+    if small:
+        make_once(code)
+        store_once(code)
+        place_beside(code)
+    merge_tails(code)
+    if small:
+        shorten_ends(code)
+        merge_tails(code)
+    merge_begins(code)
+    merge_tails(code)
+    if not small and place_blocks(code):        # where ends are shared
+        sweep(code)
+        in_rounds(code)
+    if thread_jumps(code):
+        sweep(code)
+    return write(code)
+
+
+def in_rounds(code: list[Line]) -> None:
+    """The passes, one after the other, as long as they find something."""
     idle = 0                                    # passes in a row that had nothing to do
     for _ in range(ROUNDS):
         before = len(code)
@@ -69,21 +93,6 @@ def improve(text: bytes, lines: list[tuple[int, str, int]], small: bool = False)
                 break
         if len(code) == before:
             break
-    drop_constants(code)
-    compare_bounds(code)
-    if small:
-        make_once(code)
-        store_once(code)
-        place_beside(code)
-    merge_tails(code)
-    if small:
-        shorten_ends(code)
-        merge_tails(code)
-    merge_begins(code)
-    merge_tails(code)
-    if thread_jumps(code):                      # what was between a jump and its target is elsewhere now
-        sweep(code)
-    return write(code)
 
 
 def thread_jumps(code: list[Line]) -> bool:
