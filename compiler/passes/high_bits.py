@@ -77,7 +77,7 @@ def masked_tests(code: list[Line]) -> dict[Line, Masked]:
     return out
 
 
-def compare_bounds(code: list[Line]) -> bool:
+def compare_bounds(code: list[Line]) -> None:
     found, instead = masked_tests(code), {}
     for line, known in facts(code):
         if line in found:
@@ -91,4 +91,3 @@ def compare_bounds(code: list[Line]) -> bool:
     if instead:
         code[:] = [each for line in code for each in (*instead.get(line, ()), line)]
         sweep(code)
-    return bool(instead)

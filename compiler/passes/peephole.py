@@ -60,8 +60,7 @@ def improve(text: bytes, lines: list[tuple[int, str, int]], small: bool = False)
         sweep(code)
     in_rounds(code)
     drop_constants(code)
-    if compare_bounds(code):
-        in_rounds(code)
+    compare_bounds(code)
     if small:
         make_once(code)
         store_once(code)
@@ -72,9 +71,11 @@ def improve(text: bytes, lines: list[tuple[int, str, int]], small: bool = False)
         merge_tails(code)
     merge_begins(code)
     merge_tails(code)
-    if not small and place_blocks(code):        # where ends are shared
+    if not small and place_blocks(code):        # where ends are shared; what a block begins with may be known there
         sweep(code)
-        in_rounds(code)
+        for one in (read_originals, drop_unread, constants_first, drop_reloads, rename_copies, sink):
+            if one(code):
+                sweep(code)
     if thread_jumps(code):
         sweep(code)
     return write(code)
