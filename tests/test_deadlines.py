@@ -307,7 +307,8 @@ def test_a_chain_takes_what_its_ends_take(parts, last):
     table, sources = load_costs("thumb2"), [getattr(measure, part) for part in parts]
     took = measure.run(*sources, record=0, last=last).most
     said = table.chain_of(0, (), len(parts), False, last == Kind.DEPARSER, parts.count("CUT")).most + len(parts) * table.module.most
-    assert took <= said <= took + 60
+    undone = table.deparses if last == Kind.DEPARSER and parts[-1] == "DROPPED" else 0      # nobody rebuilds what is dropped
+    assert took <= said <= took + undone + 40
 
 
 ENDS = """
