@@ -102,8 +102,8 @@ class Following(Fixpoint):
 
 
 def together(fix: Fixpoint, max_steps: int, max_facts: int, apart: bool, enough: Callable[[Shared | None], bool] = lambda shared: True) -> Together | None:
-    """`fix`: what was found and proved without a shadow; `apart`: where no loop is inside another one, too; `enough`: whether that will do, else indices are looked for that count
-    from a cursor. None where there are not several such loops, or it takes too much effort."""
+    """`fix`: what was found and proved without a shadow; `apart`: where no loop is inside another one, too; `enough`: whether that will do, else indices are
+    looked for that count from a cursor. None where there are not several such loops, or it takes too much effort."""
     cursors = {loop.head: Cursor(place) for loop in fix.graph.loops if (place := _cursor(fix, loop)) is not None}
     end = fix.steps + max_steps
     found = _followed(fix, max_steps, max_facts, cursors, apart).found
