@@ -8,7 +8,7 @@ from antlr4 import ParserRuleContext
 from . import ast, builtins
 from .build_expr import ExpressionBuilder, TooDeep
 from .diagnostics import Diagnostics
-from .foreign import KEPT, declared_elsewhere
+from .foreign_declarations import KEPT, declared_elsewhere
 from .grammar.LpnParser import LpnParser as P
 from .limits import MAX_ROW
 from .source import Source
