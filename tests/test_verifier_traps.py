@@ -211,6 +211,8 @@ TRAPS = [
      "r1 = *(u8 *)(r9 + 0)\nr2 = *(u8 *)(r9 + 1)\nw1 &= 31\nw2 &= 31\nr3 = r1\nr3 -= r2\nr4 = r3\nw4 s>>= 31\nr3 ^= r4\nr3 -= r4\nr9 += r3\nr0 = *(u8 *)(r9 + 0)\nexit"),
     ("a number without its sign and the bit below it", 23,
      "r1 = *(u8 *)(r9 + 0)\nr2 = *(u8 *)(r9 + 1)\nw1 &= 31\nw2 &= 31\nr3 = r1\nw3 -= w2\nr4 = r3\nw4 s>>= 30\nw3 ^= w4\nw3 -= w4\nr9 += r3\nr0 = *(u8 *)(r9 + 0)\nexit"),
+    ("some bits of a quotient are not the quotient", 18, "r3 = r7\nr3 += 2\nif r3 > r8 goto E\nr2 = *(u8 *)(r7 + 0)\nr4 = *(u8 *)(r7 + 1)\nif r2 > 5 goto E\nr3 = r2\nr3 >>= 1\nr3 &= 2\nr1 = r2\nr1 <<= 3\nr5 = r7\nr5 += r1\nif r5 > r8 goto E\n"
+     "r4 <<= 4\nr3 <<= 4\nr3 += 8\nr3 -= r1\nr5 = r10\nr5 += -512\nr5 += r3\n*(u8 *)(r5 + 0) = r2\nE: exit"),
 ]
 
 # name, program: beside the traps, and harmless; how often its loops turn
@@ -267,6 +269,8 @@ NEAR = [
      "r1 = *(u8 *)(r9 + 0)\nr2 = *(u8 *)(r9 + 1)\nw1 &= 31\nw2 &= 31\nr3 = r1\nw3 -= w2\nr4 = r3\nw4 s>>= 31\nw3 ^= w4\nw3 -= w4\nr9 += r3\nr0 = *(u8 *)(r9 + 32)\nexit"),
     ("how far apart two numbers are, in 64 bits",
      "r1 = *(u8 *)(r9 + 0)\nr2 = *(u8 *)(r9 + 1)\nw1 &= 31\nw2 &= 31\nr3 = r1\nr3 -= r2\nr4 = r3\nr4 s>>= 63\nr3 ^= r4\nr3 -= r4\nr9 += r3\nr0 = *(u8 *)(r9 + 32)\nexit"),
+    ("all bits of a quotient are the quotient", "r3 = r7\nr3 += 2\nif r3 > r8 goto E\nr2 = *(u8 *)(r7 + 0)\nr4 = *(u8 *)(r7 + 1)\nif r2 > 5 goto E\nr3 = r2\nr3 >>= 1\nr1 = r2\nr1 <<= 3\nr5 = r7\nr5 += r1\nif r5 > r8 goto E\n"
+     "r4 <<= 4\nr3 <<= 4\nr3 += 8\nr3 -= r1\nr5 = r10\nr5 += -9\nr5 += r3\n*(u8 *)(r5 + 0) = r2\nE: exit"),
 ]
 
 

@@ -199,8 +199,8 @@ class Arithmetic(Memory):
     def divided_before(self, s: State, slot: int, limit: int) -> None:
         """What was divided before a multiple of it was compared with the packet's end: of the quotient as many whole parts are in the packet."""
         on = {y for _, y in s.lines}
-        for q, (y, low, mask) in list(s.masked.items()):
-            if low and y in on and q not in on and q in s.vars and s.vars[y].uhi <= limit and s.vars[y].uhi >> low <= mask:
+        for q, y, low in derived.quotients(s):
+            if y in on and q not in on and s.vars[y].uhi <= limit:
                 self.multiple(s, slot, False, Value(NUMBER, None, y, 0), 1 << low, q, limit)
 
     def known_multiple(self, s: State, a: Value, k: int, limit: int) -> Value | None:

@@ -70,6 +70,12 @@ def made_before(s: State, y: int, c: int, low: int, m: int) -> int:
     return next((x for x in (*same, *(() if c else [x for x, t in s.masked.items() if t == (y, low, m)])) if x in s.vars), 0)
 
 
+def quotients(s: State) -> list[tuple[int, int, int]]:
+    """(x, y, n) where x is y shifted right by n, none of its bits left out."""
+    return [(x, y, low) for x, (y, low, m) in s.masked.items()
+            if low and not m & m + 1 and x in s.vars and y in s.vars and s.vars[y].uhi >> low <= m]
+
+
 def learn_powers(s: State, sym: int, n: d.Num) -> bool:
     """More is known of how far a constant was shifted, or of what that gave: a length, mostly, which others are compared with."""
     for x, (y, k) in list(s.powers.items()):

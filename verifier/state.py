@@ -424,9 +424,7 @@ class State:
             self.lines = {key: t for key, t in self.lines.items() if key[0] in live and key[1] in live}
             live |= {base for base, _, _ in self.lines.values()}
         if self.masked:
-            for x, (y, low, mask) in self.masked.items():
-                if low and x not in live and y in live and x in self.vars and self.vars[y].uhi >> low <= mask and affine.compared(self, x, live):
-                    live.add(x)
+            live.update([x for x, y, _ in derived.quotients(self) if x not in live and y in live and affine.compared(self, x, live)])
         if self.bits:
             self.bits = {x: row for x, row in self.bits.items() if x in live}
             for row in self.bits.values():
