@@ -101,30 +101,32 @@ class Following(Fixpoint):
         return min(round_trip, default=0)
 
 
-def together(fix: Fixpoint, max_steps: int, max_facts: int, apart: bool, enough: Callable[[Shared | None], bool] = lambda shared: True) -> Together | None:
-    """`fix`: what was found and proved without a shadow; `apart`: where no loop is inside another one, too; `enough`: whether that will do, else indices are
-    looked for that count from a cursor. None where there are not several such loops, or it takes too much effort."""
+def together(fix: Fixpoint, max_steps: int, max_facts: int, enough: Callable[[Shared | None], bool]) -> Together | None:
+    """`fix`: what was found and proved without a shadow. `enough`: whether a bound will do, None being that of each loop alone: else loops behind one another
+    share the packet, too, and where that will not do either, indices are looked for that count from a cursor. None where there are not several such loops, or
+    it takes too much effort."""
     cursors = {loop.head: Cursor(place) for loop in fix.graph.loops if (place := _cursor(fix, loop)) is not None}
-    end = fix.steps + max_steps
+    end, apart = fix.steps + max_steps, not enough(None)
     found = _followed(fix, max_steps, max_facts, cursors, apart).found
-    if cursors and not enough(found and found.shared):
-        indexed = {loop.head: choices for loop in fix.graph.loops if loop.head not in cursors and (choices := _indexed(fix, loop))}
-        for _ in range(TRIES if indexed else 0):
-            tried = _followed(fix, end - fix.steps, max_facts, {**cursors, **{head: choices[0] for head, choices in indexed.items()}}, apart)
-            if tried.found is not None:
-                return tried.found
-            if not (wrong := [head for head in tried.wrong if head in indexed]):
-                break
-            if len(indexed[wrong[0]]) > 1:
-                indexed[wrong[0]] = indexed[wrong[0]][1:]
-            else:
-                del indexed[wrong[0]]
+    if not apart or not cursors or found is not None and enough(found.shared):
+        return found
+    indexed = {loop.head: choices for loop in fix.graph.loops if loop.head not in cursors and (choices := _indexed(fix, loop))}
+    for _ in range(TRIES if indexed else 0):
+        tried = _followed(fix, end - fix.steps, max_facts, {**cursors, **{head: choices[0] for head, choices in indexed.items()}}, True)
+        if tried.found is not None:
+            return tried.found
+        if not (wrong := [head for head in tried.wrong if head in indexed]):
+            break
+        if len(indexed[wrong[0]]) > 1:
+            indexed[wrong[0]] = indexed[wrong[0]][1:]
+        else:
+            del indexed[wrong[0]]
     return found
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What was found; and if nothing, the loops whose cursors may be the reason, innermost first."""
+    """What was found; and if nothing, the heads of loops whose cursors may be the reason, the likeliest first."""
     found: Together | None = None
     wrong: list[Node] = field(default_factory=list)
 

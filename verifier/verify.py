@@ -281,8 +281,7 @@ def _attempt(text: bytes, profile: ContextDescriptor, out_size: int, helpers, li
         bounds = _bounds(report, fix, machine)
         live = lambda node, i: fix.out.get((node, i)) is not None
         with _no_collector():
-            within = lambda shared: _most(graph, bounds, live, shared) <= max_insns
-            joint = together(fix, max_steps - fix.steps, max_facts - fix.facts, not within(None), within)
+            joint = together(fix, max_steps - fix.steps, max_facts - fix.facts, lambda shared: _most(graph, bounds, live, shared) <= max_insns)
         report.together = sorted(head.first for head in joint.steps) if joint else []
         _totals(report, graph, bounds, live, profile, max_insns, joint and joint.shared)
     except Violation as v:
