@@ -99,10 +99,16 @@ def without_impossible(text: str) -> str:
     return FUNCTION.sub(of_function, text) if "unreachable" in text else text
 
 
-def leads_somewhere(label: str | None, on: dict[str, str | None]) -> bool:
-    while label in on:
-        label = on[label]
-    return label is not None
+def leads_somewhere(label: str, on: dict[str, str | None]) -> bool:
+    """Whether control gets anywhere from a block, or goes round for ever. `on`: where blocks that do nothing else lead, None being nowhere."""
+    passed: set[str] = set()
+    while label in on and label not in passed:
+        passed.add(label)
+        following = on[label]
+        if following is None:
+            return False
+        label = following
+    return True
 
 
 BY_CONSTANT = re.compile(r" = u(?:div|rem)(?: exact)? i\d+ [^,]+, \d")
