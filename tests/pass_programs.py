@@ -2,12 +2,16 @@
 
 r1, or a copy of it in r6, leads to 24 octets; of the other registers a few are drawn, so that they meet. Blocks follow each other, branches lead ahead, in some
 programs back as well, to the first instruction, too. r9 leads where r1 or r6 does, or behind it, r8 into the stack. `nearly(source, rng)` is such a
-program with one thing changed where a pass did something: what fits a pass does so no longer, or what did not quite fit does.
+program with one thing changed where a pass did something: what fits a pass does so no longer, or what did not quite fit does. `nearly_alike` makes many of a few.
 """
 from __future__ import annotations
 
 import random
 import re
+from collections.abc import Iterator
+
+from lpn.compiler.asm import AsmError, assemble
+from lpn.compiler.passes.rewrite import LEAVING, Line, read, sweep
 
 WORDS = ("==", "!=", ">", ">=", "<", "<=", "s>", "s>=", "s<", "s<=", "&")
 ARITHMETIC = ("+=", "-=", "*=", "/=", "%=", "|=", "&=", "^=", "<<=", ">>=", "s>>=")
@@ -253,6 +257,22 @@ class Shapes:
 NUMBER, REGISTER = re.compile(r"(?<=[=&<>+-] )-?\d+\b"), re.compile(r"\b([rw])([0-57])\b")
 WRITTEN = ((" += ", " = "), (" = ", " += "), ("u32", "u64"), ("u64", "u32"), ("u8", "u16"), ("<<=", ">>="), (" >>=", " s>>="), ("be64", "be32"), ("==", "!="),
            ("!=", "=="), (" > ", " s> "), (" < ", " <= "), ("&=", "|="), (" & ", " > "), (" r", " w"), (" w", " r"), ("r", "w"), ("w", "r"))
+
+
+def nearly_alike(sources: list[str], seeds: int, around: range) -> Iterator[tuple[str, list[Line]]]:
+    """For each seed one of these programs with one or two things changed, as text and as instructions, where that is a program."""
+    for seed in range(seeds):
+        rng = random.Random(seed)
+        source = rng.choice(sources).replace(": ", ":\n")
+        try:
+            for _ in range(rng.randint(1, 2)):
+                source, _ = nearly(source, rng, [*around])
+            lines = read(assemble(source), [])
+        except (AsmError, IndexError, KeyError):
+            continue
+        sweep(lines)
+        if lines[-1].insn.op in LEAVING:
+            yield f"program {seed}\n{source}", lines
 
 
 def nearly(source: str, rng: random.Random, around: list[int]) -> tuple[str, int]:
