@@ -6,41 +6,31 @@ LPN_MEASURE_ELF names lpn_measure.elf as built with BOARD=iotlab-m3; or RIOTBASE
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 pytest.importorskip("unicorn", reason="the emulated board needs unicorn: pip install 'lpn[m3]'")
 
-from cli import lpnc
 from scapy.all import IPv6, UDP, Dot15d4, conf
 
-from lpn.runtime.twin import evaluate, sizes
+from lpn.compiler.pages import sections
+from lpn.runtime.twin import evaluate, page, sizes
 from lpn.runtime.twin.air import Air
 from lpn.runtime.twin.clock import SECOND, US
 from lpn.runtime.twin.program import ProgramError, read
 from lpn.runtime.twin.station import Station
 
-ROOT = Path(__file__).parents[1]
 NODE = 0x0A0B_0C0D_0102_0304
 
 
-#: The page's firmwares beside GNRC's: options of `lpnc pack`, variables of the Makefile with PACK for what that writes.
-COLUMNS = {"containers": (["--trusted"], ["LPN_ROM=PACK", "LPN_MEMORY=5120"]), "translated": (["--trusted"], ["LPN_ROM=PACK", "LPN_TRANSLATE=1"]),
-           "in flash": (["--code"], ["LPN_ROM=PACK", "LPN_TRANSLATE=code"]), "linked": (["--linked"], ["LPN_LINKED=PACK"])}
-
-
-def built(out: Path, *variables: str) -> Path:
-    """runtime/riot/measure for the board. Skips without RIOT."""
+def built(firmware: page.Firmware, where: Path) -> Path:
+    """Its ELF. Skips without RIOT."""
     base = os.environ.get("RIOTBASE")
     if not base:
         pytest.skip("needs RIOT: set RIOTBASE to a checkout of https://github.com/RIOT-OS/RIOT")
-    done = subprocess.run(["make", "-C", str(ROOT / "runtime/riot/measure"), "BOARD=iotlab-m3", f"BINDIRBASE={out}", f"RIOTBASE={base}", *variables],
-                          capture_output=True, text=True)
-    if done.returncode:
-        pytest.fail(f"the firmware does not build: {[line for line in done.stderr.splitlines() if 'rror' in line][:3]}")
-    return out / "iotlab-m3" / "lpn_measure.elf"
+    return page.measured(firmware, page.UDP, where, base)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +40,7 @@ def elf(tmp_path_factory) -> Path:
         return Path(given)
     if not os.environ.get("RIOTBASE"):
         pytest.skip("set LPN_MEASURE_ELF to lpn_measure.elf built for iotlab-m3, or RIOTBASE to a RIOT checkout")
-    return built(tmp_path_factory.mktemp("riot"))
+    return built(page.FIRMWARES["gnrc"], tmp_path_factory.mktemp("riot"))
 
 
 @pytest.mark.parametrize("payload", [b"odd", b"even", bytes(40)])
@@ -102,14 +92,10 @@ def test_packets_are_delivered_and_answered(elf):
     assert [p.whole.total for p in again] == [p.whole.total for p in received]
 
 
-@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("name", [name for name, firmware in page.FIRMWARES.items() if firmware.pack])
 def test_containers_deliver_and_answer_as_gnrc_does(name, elf, tmp_path):
     """Every column of the page: each packet delivered and answered, containers' layers in place of GNRC's, and the time that the page promises."""
-    options, variables = COLUMNS[name]
-    pack = tmp_path / ("udp.c" if name == "linked" else "udp.lpnn")
-    done = lpnc("pack", str(ROOT / "examples/udp/udp.lpn"), *options, "-o", str(pack))
-    assert done.exit_code == 0, done.output
-    program, gnrc = (read(path) for path in (built(tmp_path / "bin", *(v.replace("PACK", str(pack)) for v in variables)), elf))
+    program, gnrc = read(built(page.FIRMWARES[name], tmp_path)), read(elf)
     found, other = (evaluate.result(p, evaluate.measure(p, 3, evaluate.RECEIVE_PORT), evaluate.measure(p, 3, evaluate.ANSWER_PORT)) for p in (program, gnrc))
     assert found["packets"] == other["packets"] == {"received": 3, "delivered": 3, "answered": 3}
     layers = found["to_delivery"]["layers"]
@@ -121,6 +107,21 @@ def test_containers_deliver_and_answer_as_gnrc_does(name, elf, tmp_path):
     assert (sum(by_part["rom"].values()), sum(by_part["ram"].values())) == (found["rom"], found["ram"]) and abs(by_part["rom"][sizes.REST]) < 256
     if name == "linked":
         assert found["rom"] <= 1.02 * other["rom"] and found["ram"] <= 0.9 * other["ram"]
+
+
+def test_the_page_is_made_as_it_says():
+    """A place for all that is measured, and the commands that it shows are those of the table."""
+    text = page.PAGE.read_text("utf-8")
+    assert sections(page.PAGE) == {"times", "parts", "nodes", "node_parts", "hooks"}
+    for firmware in (*page.FIRMWARES.values(), page.LATENCY):
+        variables = " ".join(firmware.variables).replace("PACK", f"$PWD/build/{firmware.pack}")
+        assert f" {variables}\n".replace("  ", " ") in text or not variables
+        assert not firmware.pack or " ".join((*firmware.options, f"-o build/{firmware.pack}\n")) in text
+
+
+def test_a_page_without_riot_is_refused(tmp_path):
+    done = CliRunner().invoke(page.main, ["--riot", str(tmp_path / "none")])
+    assert done.exit_code == 2 and "does not exist" in done.output
 
 
 def test_firmware_without_the_mark(tmp_path):

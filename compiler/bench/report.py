@@ -1,7 +1,6 @@
 """What was measured as tables: on the terminal, in docs/benchmarks.md, and as a plot."""
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 from lpn.runtime.drawing import pyplot
 
 from ..output import Failure, Table, say
+from ..pages import rewrite
 from . import m3_report
 from .m3 import OnM3
 from .measure import PAYLOADS, Comparison, Form
@@ -17,7 +17,6 @@ from .verifier import Analysed
 from .wall_time import Corpus, Times
 
 SHORT = PAYLOADS[0]
-MARK = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 @dataclass
@@ -156,15 +155,6 @@ def update(page: Path, m: Measured) -> None:
     if m.code.absent:
         raise Failure(f"{page} stays as it is: {m.code.absent}")
     rewrite(page, sections(m))
-
-
-def rewrite(page: Path, new: dict[str, str]) -> None:
-    """Puts these sections into the page."""
-    text = page.read_text("utf-8")
-    missing = set(new) - {found[2] for found in MARK.finditer(text)}
-    if missing:
-        raise Failure(f"{page} has no place for {', '.join(sorted(missing))}")
-    page.write_text(MARK.sub(lambda f: f[1] + new[f[2]] + f[3] if f[2] in new else f[0], text), "utf-8")
 
 
 # ---------------------------------------------------------------- plot
