@@ -66,6 +66,9 @@ class Unit:
                        sections=self.sections, apart=self.foreign)
 
 
+Analyse = Callable[[Unit], tuple[Report, Analysis | None]]
+
+
 @dataclass
 class Units:
     """The containers of one input, with the text of the source files their lines are from."""
@@ -159,9 +162,9 @@ def judged(units: Units) -> list[tuple[Unit, Report]]:
     return [(unit, report) for unit, report, _ in analysed(units)]
 
 
-def analysed(units: Units, whole: bool = False) -> list[tuple[Unit, Report, Analysis | None]]:
+def analysed(units: Units, whole: bool = False, analyse: Analyse = Unit.analyse) -> list[tuple[Unit, Report, Analysis | None]]:
     with waiting("verifying"):
-        found = [(unit, *unit.analyse()) for unit in units.items]
+        found = [(unit, *analyse(unit)) for unit in units.items]
         for unit, report, analysis in found:
             certificate_of(unit, report, analysis, whole)
         return found
@@ -188,10 +191,10 @@ def sealed(result: Compiled) -> list[tuple[Container, Report]]:
     return list(zip(result.containers, [report for _, report, _ in seal(result)[1]]))
 
 
-def seal(result: Compiled) -> tuple[Units, list[tuple[Unit, Report, Analysis | None]]]:
+def seal(result: Compiled, analyse: Analyse = Unit.analyse) -> tuple[Units, list[tuple[Unit, Report, Analysis | None]]]:
     """As `sealed`, with what the proofs rest on. A container that has a certificate only in another way is made so."""
     units = of_compiled(result)
-    found = analysed(units)
+    found = analysed(units, analyse=analyse)
     for i, (container, (unit, _, analysis)) in enumerate(zip(result.containers, found)):
         if isinstance(unit.uncertified, NotFollowed) and analysis is not None and (other := certified_otherwise(result, container, analysis, units.sources)):
             result.containers[i], found[i] = other

@@ -12,6 +12,7 @@ from ..build import Compiled
 from ..deadlines import HookTime, times
 from ..generate.base import Choose
 from ..judge import Unit, Units, analysed, of_compiled, seal
+from .analysed import once
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,10 @@ Proofs = tuple[Units, list[tuple[Unit, Report, Analysis | None]]]
 def proofs_of(compiled: Compiled, way: Way) -> Proofs:
     """What the times rest on, in every engine; certificates are written into the images where they are asked for."""
     if way.certified:
-        return seal(compiled)
+        return seal(compiled, once)
     units = of_compiled(compiled)
     units.items = [replace(unit, fresh=False) for unit in units.items]
-    return units, analysed(units)
+    return units, analysed(units, analyse=once)
 
 
 class Bounds:

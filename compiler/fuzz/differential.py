@@ -24,8 +24,6 @@ from lpn.lang.source import Source
 from lpn.lang.types import Array, StructType
 from lpn.runtime.engines import Engine, EngineError, EngineFull, EngineUnavailable, get_engine
 from lpn.runtime.kernel import KernelRejected
-from lpn.verifier.descriptors import PROFILES
-from lpn.verifier.verify import Report, verify
 
 from .. import externs
 from ..build import Compiled, compile_program
@@ -36,11 +34,11 @@ from ..generate.followed import FollowedRun
 from ..generate.modules import Generator
 from ..generate.packets import Packets
 from ..generate.refused import most_of, refusal
-from ..helpers import Helper
 from ..image import Flag
-from ..judge import PROVED
+from ..judge import PROVED, unit_of
 from ..state import scalar_width
 from . import timed
+from .analysed import once
 from .became import Became
 from .bounds import Bounds, Proofs, Way, drawn, proofs_of
 from .packet import Places, Watched, differs
@@ -70,9 +68,10 @@ class Variant:
         return f"{self.engine}{':fused' if self.fuse else ''}:O{self.level}"
 
 
-VARIANTS = (Variant("engine"), Variant("engine", True), Variant("engine", False, 1), Variant("engine", False, 0),
-            Variant("engine", True, 0), Variant("engine", False, SMALL), Variant("engine", True, SMALL), Variant("rbpf"), Variant("rbpf", True),
-            Variant("m3"), Variant("m3", True), Variant("thumb2"), Variant("thumb2", True))
+# The same containers in several engines one behind another: their analyses are kept for so long.
+VARIANTS = (Variant("engine"), Variant("rbpf"), Variant("m3"), Variant("thumb2"),
+            Variant("engine", True), Variant("rbpf", True), Variant("m3", True), Variant("thumb2", True),
+            Variant("engine", False, SMALL), Variant("engine", True, SMALL), Variant("engine", False, 1), Variant("engine", False, 0), Variant("engine", True, 0))
 STOCK = (Variant("femto"), Variant("femto", True), Variant("femto", False, 1), Variant("femto", False, 0), Variant("femto", True, 0),
          Variant("femto", False, SMALL), Variant("femto", True, SMALL))
 
@@ -286,18 +285,11 @@ def compile_variant(program: ast.Program, variant: Variant) -> Compiled:
     return compiled
 
 
-@lru_cache(64)
-def verified(text: bytes, target: str, rodata: int, data: int, record: int, state: int, lines: tuple, helpers: tuple[Helper, ...]) -> Report:
-    """Short code is often the fast one once more, and so is what is made again because one module of a program was refused."""
-    return verify(text, PROFILES[target], rodata=rodata, data=data, record_size=record, state_size=state, line_map=lines, helpers=helpers)
-
-
 def refused(compiled: Compiled) -> list[RefusedError]:
     """What the verifier does not accept. Of the others it says in the images whether they are 32-bit clean: engine m3 keeps 32-bit registers then."""
     out = []
     for c in compiled.containers:
-        report = verified(c.image.text, compiled.target.name, len(c.image.rodata), len(c.image.data), c.image.record_size, compiled.state.size,
-                          tuple(c.code.lines), compiled.bundle.helpers())
+        report, _ = once(unit_of(compiled, c))
         if not report.accepted:
             out.append(RefusedError(c.name, report))
         elif report.clean32:
