@@ -11,7 +11,6 @@ PIP_CACHE_DIR ?= $(CURDIR)/build/cache/pip
 HYPOTHESIS_STORAGE_DIRECTORY ?= $(CURDIR)/build/cache/hypothesis
 export XDG_CACHE_HOME PIP_CACHE_DIR HYPOTHESIS_STORAGE_DIRECTORY
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
-export PYTHONDONTWRITEBYTECODE = 1
 # cargo keeps its downloads and its configuration in one folder: ours links to the user's configuration.
 USER_CARGO := $(HOME)/.cargo
 ifndef CARGO_HOME

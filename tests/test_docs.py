@@ -85,7 +85,7 @@ def blocks(page: Path) -> list[Block]:
 def environment() -> dict[str, str]:
     """The tools of this Python first; no colours, the width of a page."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    return {**os.environ, "PATH": path, "NO_COLOR": "1", "COLUMNS": "120", "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**os.environ, "PATH": path, "NO_COLOR": "1", "COLUMNS": "120"}
 
 
 def execute(command: str) -> tuple[int, str]:
