@@ -43,10 +43,8 @@ help:
 demo: setup
 	@$(PY) -m lpn.compiler.demo
 
-test: export LPN_BYTECODE = $(CURDIR)/build/bytecode
 test: setup
 	@$(PY) -m pytest -q -p no:cacheprovider -n auto --dist loadfile --no-loadscope-reorder --basetemp=build/pytest tests examples
-	@.venv/bin/lpnc test examples
 
 bench: setup
 	@.venv/bin/lpnc bench

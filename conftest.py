@@ -24,7 +24,7 @@ settings.load_profile(os.environ.get("LPN_HYPOTHESIS", "ci"))
 
 
 # Files whose tests take longest, begun first: two processes that share the files end together then. The Makefile asks for this order.
-LONGEST = ("test_differential", "test_deadlines", "test_engine_sanitize", "test_docs", "test_examples", "test_excluded", "test_forms", "test_generator_plans",
+LONGEST = ("test_differential", "test_deadlines", "test_engine_sanitize", "test_docs", "test_examples", "test_examples_packets", "test_excluded", "test_forms", "test_generator_plans",
            "test_certificate_same", "test_bench", "test_cli", "test_certificate_mutants", "test_verifier_wcet", "test_m3_profile", "test_femto", "test_certificate",
            "test_linked", "test_verifier_rules", "test_verifier_soundness", "test_accepted", "test_m3_bench", "test_format", "test_engine_kernel_random",
            "test_cli_errors", "test_clean32", "test_m3_isa", "test_thumb2", "test_packet_tests", "test_replace")
