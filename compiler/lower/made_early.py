@@ -17,7 +17,7 @@ from .places import Scalar
 
 
 class MadeEarly:
-    """Mixed into `Lowering`. `early`: what was made, by the call that asks for it; `wanted`: what is to be made of the header that is being taken."""
+    """Mixed into `Lowering`. `early`: what was made on the way that is lowered, by the call that asks for it; `wanted`: what is to be made of the header that is being taken."""
 
     def want_early(self, target: ast.Expr, inst: Instance) -> None:
         """Of a header of the parser's own that stays as it lies in the packet: calls, each of its fields alone, that are made in any case."""

@@ -109,6 +109,7 @@ class Meetings:
         b, parsing = self.b, self.parser_decl is not None
         bound = {p: self.held(p, place, [other.bound[p] for other in others]) for p, place in bound.items()}
         slot, _ = self.packet_slot()
+        self.early = {}                         # of what has arrived nothing was made early
         if parsing and any(other.read_to[1] != self.look for other in others):
             self.require_lookahead()
         known = {inst: inst.known for inst in [*self.instances.values(), *self.touched]}

@@ -44,6 +44,7 @@ class PartedUnits:
             self.end_header(inst, oversize)
             return
         self.extract_units(inst, units[:parts.first], oversize)
+        self.require_lookahead()                # it reaches less far behind some parts than behind others
         b, done = self.b, self.b.append_basic_block("parted")
         known, before, after = self.known, (self.bound, self.look), []
         v = inst.slice_of(parts.field)

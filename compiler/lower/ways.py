@@ -10,30 +10,31 @@ import llvmlite.ir as ir
 from lpn.lang import ast
 from lpn.lang.types import Bool
 
-from .places import Value
+from .places import Scalar, Value
 from .unroll import unrolled
 
 
 @dataclass
 class Way:
     """One way through a state, open at the end of `block`, with what is known on it: see `Cursor`; `stack_next`: how many
-    elements of each stack were extracted."""
+    elements of each stack were extracted; `early`: see `MadeEarly`."""
 
     block: ir.Block
     bound: int
     look: int
     stack_next: dict[ast.StructField, int]
+    early: dict[ast.Call, Scalar]
 
 
 class Ways:
     """Mixed into `Lowering`. `tentative`: inside parts of expressions that are evaluated on some paths only."""
 
     def way(self) -> Way:
-        return Way(self.b.block, self.bound, self.look, dict(self.stack_next))
+        return Way(self.b.block, self.bound, self.look, dict(self.stack_next), dict(self.early))
 
     def enter(self, way: Way) -> None:
         self.b.position_at_end(way.block)
-        self.bound, self.look, self.stack_next = way.bound, way.look, dict(way.stack_next)
+        self.bound, self.look, self.stack_next, self.early = way.bound, way.look, dict(way.stack_next), dict(way.early)
 
     def through(self, statements: list[ast.Stmt], ways: list[Way]) -> list[Way]:
         """Lowers statements for each way that leads to them; the ways that lead on."""
@@ -99,7 +100,8 @@ class Ways:
             for way in group:
                 self.b.position_at_end(way.block)
                 self.b.branch(done)
-            out.append(Way(done, max(w.bound for w in group), max(w.look for w in group), group[0].stack_next))
+            early = {e: made for e, made in group[0].early.items() if all(way.early.get(e) is made for way in group)}
+            out.append(Way(done, max(w.bound for w in group), max(w.look for w in group), group[0].stack_next, early))
         return out
 
     def settled(self, way: Way) -> Way:
