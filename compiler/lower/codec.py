@@ -158,6 +158,8 @@ class Codecs:
             delayed: list[tuple[ast.Group, ast.Row, ast.RowAssign]] = []
             second: ast.Group | None = None     # that was expanded with the first of two
             for i, group in enumerate(codec.groups):
+                delayed += [(group, row, item) for row in self.usual_rows(codec, group) for item in row.items
+                            if isinstance(item, ast.RowAssign) and has_following(item.value)]
                 if (twins := self.twins(codec, i, partial(self.said_whole, inst, codec))) is not None:
                     self.expand_twins(codec, inst, twins, tag)
                     second = twins.second
@@ -167,8 +169,6 @@ class Codecs:
                 self.store_said(inst, codec, group)
                 if not self.record_in_memory:   # one variable to keep instead of several
                     self.end_units(inst, self.open_fields(codec, inst, codec.groups[i + 1:]))
-                delayed += [(group, row, item) for row in self.usual_rows(codec, group) for item in row.items
-                            if isinstance(item, ast.RowAssign) and has_following(item.value)]
             if delayed and self.short and width and not guessed:          # asked anew: what is asked of a tag is one test of a bit
                 again = self.apart_of(tag)
                 for piece in {name.decl for group, *_ in delayed for name in group.tags}:

@@ -55,7 +55,7 @@ class Sums(Arithmetic):
     def complement(self, v: Val) -> Val:
         """What `~` makes of a number. Of a sum it is what the total's own complement, 2^32 - 1 - total, leaves modulo 2^16 - 1, which divides 2^32 - 1,
         unless the total is 0; and it is remembered whose complement this is."""
-        if v.limbs[0] not in self.totals:
+        if v.width != 16 or v.limbs[0] not in self.totals:      # of a sum that a cast made wider the upper bits are some, too
             return self.not_(v)
         total, certain = self.totals[v.limbs[0]]
         rest = self.residue(self._xor(total, i32(-1)))
