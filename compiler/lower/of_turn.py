@@ -30,7 +30,7 @@ def half(f: ast.Function, names: dict[str, str]) -> Half | None:
     """Of a function that computes a struct from headers. `names`: of members of the struct, what the other half calls them."""
     *statements, last = f.body.statements
     made = last.value.decl if isinstance(last, ast.Return) and isinstance(last.value, ast.Name) else None
-    if not isinstance(made, ast.VarDecl) or made not in statements:
+    if not isinstance(made, ast.VarDecl) or made not in statements or made.init is not None:           # which would say something of both halves
         return None
     one: list[ast.Stmt] = []
     other: list[ast.Stmt] = []
@@ -49,7 +49,15 @@ def half(f: ast.Function, names: dict[str, str]) -> Half | None:
     texts = [[token for s in part for token in TOKEN.findall(s.span.text)] for part in (one, other)]
     called = renamed(*texts, names)             # what the other half calls anything
     fields = fields_of(one, made, called, names) if called is not None else None
-    return Half([*kept, last], fields) if fields is not None else None
+    if fields is None or given_whole(f) or any(isinstance(n, ast.Member) and n.decl in fields for s in kept if s not in one for n in walk(s)):
+        return None                             # the fields of the turn are not what they are called there
+    return Half([*kept, last], fields)
+
+
+def given_whole(f: ast.Function) -> bool:
+    """Whether a function names what it is given without saying which member of it."""
+    bases = {n.base for n in walk(f.body) if isinstance(n, ast.Member)}
+    return any(isinstance(n, ast.Name) and n.decl in f.params and n not in bases for n in walk(f.body))
 
 
 def assigned(s: ast.Stmt, made: ast.VarDecl) -> set[str] | None:
