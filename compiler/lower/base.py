@@ -83,6 +83,7 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Requirements, C
         self.half_register = target.half_register
         self.env: dict[object, Place] = {}
         self.this: Instance | None = None
+        self.instead: dict[ast.Field, Place] = {}
         self.expanding: dict[Instance, dict] = {}
         self.known: dict[tuple, bool] = {}      # comparisons of a header's fields that were decided on the way here
         self.instances: dict[InstanceLayout, Instance] = {}
@@ -294,11 +295,18 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Requirements, C
 
     @contextmanager
     def this_is(self, inst: Instance):
-        saved, self.this = self.this, inst
+        saved, self.this, self.instead = (self.this, self.instead), inst, {}
         try:
             yield
         finally:
-            self.this = saved
+            self.this, self.instead = saved
+
+    @contextmanager
+    def reading_instead(self, f: ast.Field, place: Place):
+        """`this` header's field is read there; what headers are described by means what it says."""
+        saved, self.instead = self.instead, {f: place}
+        yield
+        self.instead = saved
 
     def constant_equation(self, f: ast.Field) -> Val | None:
         """The value of an equation that is a constant: such a field is stored like any other."""

@@ -73,7 +73,7 @@ class Expressions(Quotients):
             arg = self.this.inst.field.args[self.this.header.params.index(decl)]
             return self.instance(arg, None)
         if isinstance(decl, ast.Field):
-            return self.field_value(self.this, decl)
+            return self.instead[decl] if decl in self.instead else self.field_value(self.this, decl)
         if isinstance(decl, (ast.Register, ast.Counter)):
             return self.state_object(decl)
         if isinstance(decl, ast.StructField):

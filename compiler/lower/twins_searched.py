@@ -94,11 +94,11 @@ class SearchedTwins:
                 for table in (self.masked, self.stepped):
                     if v.loop in table:
                         table[w.loop] = table[v.loop]
-                with self.standing_for({g: word, w.loop: self.env[v.loop]}):
+                with self.reading_instead(g, word), self.standing_for({w.loop: self.env[v.loop]}):
                     self.require_all(pair.other[1], otherwise)
                 b.branch(holds)
                 b.position_at_end(alike)
-            with self.standing_for({f: word}):
+            with self.reading_instead(f, word):
                 self.require_all(pair.each, otherwise)
             b.branch(holds)
             b.position_at_end(holds)

@@ -127,8 +127,8 @@ class WrittenTwins:
                 b.cbranch(b.icmp_unsigned("==", b.load(turn, typ=I32), i32(only)), own, past)
                 b.position_at_end(own)
             group = twins.second if only else twins.first
-            stands = {f: word, **numbers, **structs} if only != 1 else {g: word, **others}
-            with self.standing_for(stands):
+            field, stands = (f, {**numbers, **structs}) if only != 1 else (g, others)
+            with self.reading_instead(field, word), self.standing_for(stands):
                 for _, together in entries:
                     self.at_most = before               # what walks asks for no room
                     goes_on = self.try_in_order(codec, inst, group, together, RowBits(self, bits, octets, pair.moved if only else 0), written)
