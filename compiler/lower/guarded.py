@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 from lpn.lang import ast
-from lpn.lang.instances import written_alike
+from lpn.lang.instances import walk, written_alike
 from lpn.lang.types import Bits, Bool, EnumType, Type
 
 
@@ -15,6 +15,8 @@ def as_verify(t: ast.Transition) -> tuple[ast.ExprStmt, ast.Transition] | None:
     leads = [case for case in t.cases if case.target != "reject"]
     if t.select is None or not leads or any((case.target, case.state) != (leads[0].target, leads[0].state) for case in leads):
         return None
+    if any(isinstance(n, ast.Call) and n.target == "lookahead" for n in walk(t.select)):
+        return None                             # a select looks at all that it selects by, a condition no further than it has to
     falls = not any(matches(case.keys, t.select) is True for case in t.cases)
     reasons: list[ast.Expr | None] = [*(case.reason for case in t.cases if case.target == "reject"), *([None] if falls else [])]
     if not reasons or not all(alike(reasons[0], other) for other in reasons[1:]):
