@@ -42,6 +42,7 @@ class Extracts:
             self.reject_now("StackOutOfBounds")
             return
         inst = self.place(target)
+        inst.known = None                       # of what it was before
         if e.via is not None:
             self.expand(e.via.codec, inst, e.via.args)
         else:
