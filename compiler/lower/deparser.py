@@ -203,7 +203,7 @@ class Deparsers:
         elif inst.inst in self.laid_out:
             self.emit_laid_out(inst)
         elif shape is not None:
-            self.guess_shape(inst, shape, inst.read_unit(inst.layout.units[0]))
+            self.guess_shape(inst, shape, self.unit_number(inst, inst.layout.units[0]))         # what is computed of it decides what is there
             self.emit_shape(inst, shape)
         else:
             self.emit_plain(inst)
