@@ -62,7 +62,7 @@ class Extracts:
             self.one_more(target.base.decl)
 
     def all_extracted(self, inst: Instance) -> None:
-        inst.open = False
+        inst.open, self.wanted = False, []
         self.nothing_left_out(inst)
 
     def extract(self, inst: Instance) -> None:

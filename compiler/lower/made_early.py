@@ -21,7 +21,6 @@ class MadeEarly:
 
     def want_early(self, target: ast.Expr, inst: Instance) -> None:
         """Of a header of the parser's own that stays as it lies in the packet: calls, each of its fields alone, that are made in any case."""
-        self.wanted = []
         if not isinstance(target, ast.Name) or not inst.local:
             return
         for e in asked(self.behind, target.decl):
