@@ -4,7 +4,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from itertools import takewhile
 
 import llvmlite.ir as ir
 
@@ -17,7 +16,7 @@ from lpn.lang.instances import by_reference
 from lpn.lang.types import Bits as BitsType, Bool
 
 from .changing import may_change
-from .following import has_following, looks_behind
+from .following import has_following, looks_behind, row_key
 from .instance import Instance
 from .made import RowSwitch
 from .meeting import Elsewhere
@@ -38,16 +37,6 @@ def tag_shift(codec: ast.Codec, piece: ast.TagBits) -> int:
 
 def group_reason(codec: ast.Codec, group: ast.Group) -> str:
     return f"{codec.name}.{group.tags[-1].name}" if group.tags else f"{codec.name}.where"
-
-
-def fitting(group: ast.Group, row: ast.Row) -> set[int]:
-    """The numbers of the group's tag bits that a row's keys fit."""
-    keys = [0]
-    for k, name in zip(row.keys, group.tags):
-        width = name.decl.width
-        values = range(1 << width) if isinstance(k, ast.DontCare) else [int(k.const)]
-        keys = [(old << width) | v for old in keys for v in values]
-    return set(keys)
 
 
 def is_state(e: ast.Expr) -> bool:
@@ -267,16 +256,15 @@ class Codecs:
                 self.expand_row(codec, inst, group, row)
             return
         key = self.group_key(group)
-        rows = [(row, self.row_keys(group, row)) for row in self.usual_rows(codec, group) if row not in but]
+        rows = [(row, row_key(group, row)) for row in self.usual_rows(codec, group) if row not in but]
         if key.const is not None:
-            for row, keys in rows:
-                if key.const in keys:
+            for row, number in rows:
+                if key.const == number:
                     self.expand_row(codec, inst, group, row)
                     return
         # One test for all rows, if any takes one: LLVM adds one of two numbers behind them, and which of them was tested is forgotten.
         self.need_row(max((inline_octets(row) for row, _ in rows), default=0))
         done = b.append_basic_block(f"{codec.name}.{group.tags[-1].name}.done")
-        covered = {k for _, keys in rows for k in keys}
         default = b.append_basic_block("no_row")
         switch = RowSwitch(b, key, default)
         bound, look = self.bound, self.look
@@ -287,19 +275,19 @@ class Codecs:
         asked = self.asked_first(codec, group, [row for row, _ in rows], key, made)
         table = numbers(rows) if self.short else None
         numbered: ir.Block | None = None
-        for row, keys in rows:
+        for row, number in rows:
             if table is not None and row in table.rows:
                 numbered = numbered or b.append_basic_block(f"{codec.name}.numbers")
-                switch.add(keys, numbered, weight)
+                switch.add(number, numbered, weight)
                 worst, worst_look = max(worst, bound), max(worst_look, look)
                 weight = max(weight // 4, 1)
                 continue
             block = b.append_basic_block(f"{codec.name}.row")
             at = switch
             for step in ([made] if made is not None and row in made.rows else []) + asked.get(row, []):
-                at.add(keys, step.block, weight)
+                at.add(number, step.block, weight)
                 at = step.switch
-            at.add(keys, block, weight)
+            at.add(number, block, weight)
             weight = max(weight // 4, 1)        # rows stand in the order in which a compressor tries them: best first
             b.position_at_end(block)
             self.bound, self.look = bound, look
@@ -318,7 +306,7 @@ class Codecs:
             self.row_assign(inst, call.target, self.make_call(call))
             b.branch(done)
         b.position_at_end(default)
-        if len(covered) == 1 << key.width:
+        if len(rows) == 1 << key.width:
             b.unreachable()
         else:
             self.bound, self.look = bound, look
@@ -334,9 +322,9 @@ class Codecs:
             if piece.value is not None:
                 known[piece] = piece.value
         for group in codec.groups:
-            keys = set().union(*(self.row_keys(group, row) for row in self.usual_rows(codec, group))) if group.tags else set()
-            if len(keys) == 1:
-                [key] = keys
+            rows = self.usual_rows(codec, group) if group.tags else []
+            if len(rows) == 1:
+                key = row_key(group, rows[0])
                 for name in reversed(group.tags):
                     known[name.decl] = key & ((1 << name.decl.width) - 1)
                     key >>= name.decl.width
@@ -349,11 +337,6 @@ class Codecs:
             word = self.load_packet(self.cursor(), 0, width, True)
             self.as_guessed(self.eq(self.and_(word, self.constant(width, mask)), self.constant(width, value)))
         return known
-
-    def row_keys(self, group: ast.Group, row: ast.Row) -> set[int]:
-        """The numbers of the group's tag bits that choose this row and no row before it."""
-        before = takewhile(lambda other: other is not row, group.rows)
-        return fitting(group, row) - set().union(*(fitting(group, other) for other in before))
 
     @contextmanager
     def at_row(self) -> Iterator[None]:

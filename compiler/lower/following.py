@@ -24,6 +24,14 @@ def looks_behind(codec: ast.Codec) -> bool:
     return any(isinstance(item, ast.RowAssign) and has_following(item.value) for group in codec.groups for row in group.rows for item in row.items)
 
 
+def row_key(group: ast.Group, row: ast.Row) -> int:
+    """The number of the group's tag bits that chooses a row."""
+    number = 0
+    for key, name in zip(row.keys, group.tags):
+        number = number << name.decl.width | int(key.const)
+    return number
+
+
 class Followings:
     """Mixed into `Lowering`."""
 
@@ -67,10 +75,7 @@ class Followings:
         if not group.tags:
             return self.bool_const(True)
         key = self.group_key(group)
-        cond = self.bool_const(False)
-        for k in sorted(self.row_keys(group, row)):
-            cond = self.lor(cond, self.eq(key, self.constant(key.width, k)))
-        return cond
+        return self.eq(key, self.constant(key.width, row_key(group, row)))
 
     def apart_of(self, v: Val) -> Val:
         """The same number, of which LLVM keeps nothing but itself."""

@@ -28,10 +28,9 @@ class RowSwitch:
         self.switch = b.switch(key.limbs[0], default)
         self.weights = [0]
 
-    def add(self, keys: set[int], block: ir.Block, weight: int) -> None:
-        for k in sorted(keys):
-            self.switch.add_case(i32(k), block)
-            self.weights.append(weight)
+    def add(self, key: int, block: ir.Block, weight: int) -> None:
+        self.switch.add_case(i32(key), block)
+        self.weights.append(weight)
         self.switch.set_weights(self.weights)
 
 

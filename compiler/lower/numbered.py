@@ -22,18 +22,18 @@ class Numbers:
     step: int
 
 
-def numbers(rows: list[tuple[ast.Row, set[int]]]) -> Numbers | None:
-    """Of those rows of a group, each with the tags that choose it, whose only item says a constant of one field, the same in all of them."""
-    said: dict[ast.Field, list[tuple[ast.Row, set[int], ast.RowAssign]]] = {}
-    for row, keys in rows:
+def numbers(rows: list[tuple[ast.Row, int]]) -> Numbers | None:
+    """Of those rows of a group, each with the tag that chooses it, whose only item says a constant of one field, the same in all of them."""
+    said: dict[ast.Field, list[tuple[ast.Row, int, ast.RowAssign]]] = {}
+    for row, key in rows:
         match row.items:
             case [ast.RowAssign(target=target, value=value) as item] if isinstance(getattr(target, "decl", None), ast.Field) and type(value.const) is int:
-                said.setdefault(target.decl, []).append((row, keys, item))
+                said.setdefault(target.decl, []).append((row, key, item))
     for f, found in said.items():
         step = 1 << (field_width(f) - 1).bit_length()
-        if len(found) >= FEWEST and all(key < 32 // step for _, keys, _ in found for key in keys):
+        if len(found) >= FEWEST and all(key < 32 // step for _, key, _ in found):
             mask = (1 << field_width(f)) - 1
-            word = sum((item.value.const & mask) << key * step for _, keys, item in found for key in keys)
+            word = sum((item.value.const & mask) << key * step for _, key, item in found)
             return Numbers([row for row, *_ in found], found[0][2].target, word, step)
     return None
 

@@ -18,6 +18,7 @@ from lpn.lang.types import StructType
 
 from .alike import TOKEN, renamed
 from .codec import inline_octets, tag_shift
+from .following import row_key
 from .instance import Instance
 from .places import MadeAnew, Place, StructPlace, Value, member, variable
 
@@ -51,12 +52,12 @@ class TwinGroups:
         found = Twins(one, two, (fields[0][0], fields[1][0]))
         names: dict[str, str] = {}                # be they the same: they are in all rows then
         for row in one.rows:
-            keys = self.row_keys(one, row)
-            other = next((r for r in two.rows if self.row_keys(two, r) == keys), None)
+            key = row_key(one, row)
+            other = next((r for r in two.rows if row_key(two, r) == key), None)
             if any(isinstance(item, ast.RowWhere) and item.reason is None for item in row.items):
                 continue                        # its reason is the group's
             if other is not None and (more := renamed(tokens(row), tokens(other), names)) is not None:
-                names, found.keys = more, found.keys | keys
+                names, found.keys = more, found.keys | {key}
                 found.rows[other] = row
         found.names = {x: y for x, y in names.items() if x != y}
         return found if len(found.rows) >= FEW_TWINS and self.can_stand(codec, found) else None

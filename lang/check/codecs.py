@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
 
 from .. import ast
 from ..instances import children, walk
@@ -136,7 +135,7 @@ class Codecs(Base):
             self.error(f"this row has {plural(len(row.keys), 'key')}, and the group has {plural(len(group.tags), 'tag variable')}",
                        row.span if not row.keys else row.keys[0].span.to(row.keys[-1].span), f"write a number for each, as in {one_each}: ...")
             return
-        values: list[list[int]] = []
+        values: list[int] = []
         for name, key in zip(group.tags, row.keys):
             piece = name.decl
             if not isinstance(piece, ast.TagBits) or piece.type is None:
@@ -146,13 +145,11 @@ class Codecs(Base):
                 return
             if not (self.value(key, piece.type, f"tag variable '{piece.name}'") and self.is_constant(key, "a row's key")):
                 return
-            values.append([int(key.const or 0)])
-        for combination in product(*values):
-            if combination in taken:
-                self.error("a row with this key is here already", row.keys[0].span.to(row.keys[-1].span),
-                           "remove one, or change its key",
-                           notes=[("the first one is here", taken[combination].keys[0].span)])
-            taken.setdefault(combination, row)
+            values.append(int(key.const or 0))
+        first = taken.setdefault(tuple(values), row)
+        if first is not row:
+            self.error("a row with this key is here already", row.keys[0].span.to(row.keys[-1].span), "remove one, or change its key",
+                       notes=[("the first one is here", first.keys[0].span)])
 
     def row(self, codec: ast.Codec, row: ast.Row) -> None:
         bits, good = 0, True
