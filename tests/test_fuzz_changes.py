@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from lpn.compiler.fuzz.differential import Case, Refused, Variant, add_packets, 
 from lpn.compiler.fuzz.loop import Corpus, Loop
 from lpn.compiler.generate.base import Program, RandomChoose
 from lpn.compiler.generate.packets import Packets
+from lpn.lang import ast
 from lpn.lang.check import check
 from lpn.lang.loader import load
 from lpn.lang.reference import Reference, Result
@@ -40,6 +42,15 @@ def test_a_program_in_one_text_is_the_same(path: Path) -> None:
     whole = checked(written(load(path)))
     made, again = (compile_program(program, level=0, listings=False) for program in (check(load(path)), whole))
     assert [c.code.text for c in made.containers] == [c.code.text for c in again.containers] and made.state.size == again.state.size
+
+
+def test_imports_are_left_out_wherever_they_stand(tmp_path: Path) -> None:
+    """Several in a line, beside a declaration, one that another file has, too."""
+    (tmp_path / "shared.lpn").write_text("import std.udp; import std.ipv6; const bit<8> A = 1;\n")
+    (tmp_path / "own.lpn").write_text("import std.ipv6; import shared; const bit<8> B = A; import std.udp;\nstruct headers { Ipv6 ip; Udp(ip) udp; }\n"
+                                      "parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.ip); pkt.extract(h.udp); transition accept; } }\n")
+    text = written(load(tmp_path / "own.lpn"))
+    assert not re.search(r"(?m)^[^/]*\bimport\b", text) and {"A", "B", "Udp"} <= {decl.name for decl in checked(text).decls if isinstance(decl, ast.Decl)}
 
 
 def test_changes_are_of_all_kinds_and_most_are_programs() -> None:

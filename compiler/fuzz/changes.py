@@ -6,8 +6,7 @@ entries) is dropped, said twice, or changes places. What the checker then refuse
 """
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
@@ -20,7 +19,6 @@ from ..generate.base import Choose, Program
 from .bounds import drawn
 from .differential import Case, Failure, checked
 
-IMPORT = re.compile(r"^\s*import\s+[\w.]+\s*;", re.MULTILINE)
 ATTEMPTS = 30                                   # of a change that the checker takes
 KEPT = 6                                        # packets of the case that the changed one has, too
 OPERATORS = (("+", "-", "&", "|", "^", "*"), ("<", "<=", ">", ">=", "==", "!="), ("&&", "||"), ("<<", ">>"), ("|+|", "|-|"), ("/", "%"))
@@ -50,17 +48,30 @@ class Sites:
 
 def written(program: ast.Program) -> str:
     """A loaded program in one text: what it imports before it."""
-    return "\n".join(IMPORT.sub("", source.text).strip("\n") for source in program.sources) + "\n"
+    said = [one.span for one in imports_of(program.imports, set())]
+    texts = (applied(source.text, [Edit(*places(source.text)(span), "") for span in said if span.source is source]) for source in program.sources)
+    return "\n".join(text.strip("\n") for text in texts if text is not None) + "\n"
+
+
+def imports_of(imports: list[ast.Import], seen: set[ast.Imported]) -> Iterator[ast.Import]:
+    """These, and those of the files that they import, each file's once."""
+    for one in imports:
+        yield one
+        if one.module is not None and one.module not in seen:
+            seen.add(one.module)
+            yield from imports_of(one.module.imports, seen)
+
+
+def places(text: str) -> Callable[[Span], tuple[int, int]]:
+    """Of spans of this text, where they begin and end in it."""
+    starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+    return lambda span: (starts[span.line - 1] + span.column - 1, starts[span.end_line - 1] + span.end_column - 1)
 
 
 def sites(program: ast.Program, text: str) -> Sites:
     """Of a checked program of one source, what can be changed."""
-    starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
-    out = Sites(text)
+    place, out = places(text), Sites(text)
     seen: set[tuple[int, int]] = set()
-
-    def place(span: Span) -> tuple[int, int]:
-        return starts[span.line - 1] + span.column - 1, starts[span.end_line - 1] + span.end_column - 1
 
     for number, decl in enumerate(program.decls):
         for node in walk(decl):
