@@ -356,10 +356,9 @@ class _Reader:
         frame = self.frame(line) if event.packet else None
         if not event.outcomes:
             given |= line.named(*(n for n in names if n not in given))
-            missing = [n for n in event.selectors if n not in given]
-            if missing:
-                raise _Wrong(f"{name} has no {missing[0]}=", command.span, f"such as {missing[0]}=1")
-            selector = tuple(given.pop(n) for n in event.selectors)
+            if event.selectors and event.selectors[0] not in given:
+                raise _Wrong(f"{name} has no {event.selectors[0]}=", command.span, f"such as {event.selectors[0]}=1")
+            selector = tuple(given.pop(n, 0) for n in event.selectors)      # what is left out behind it is 0
         self.add(lambda node, time: node.post(time, name, selector, frame, **given), command.span)
 
     def radio(self, line: _Line, command: _Token) -> None:
