@@ -85,6 +85,16 @@ def test_a_program_that_no_received_frame_starts(beside):
     passed(beside('test "a" { check seen == 0; set seen = 4; check seen == 4; }', without))
 
 
+def test_of_one_chain_none_need_be_named(beside):
+    one = """header Tag { bit<8> kind; } struct headers { Tag tag; }
+        parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.tag); transition accept; } }
+        processor Port(inout headers h, inout meta m) { apply { m.port = (bit<16>) h.tag.kind; m.verdict = DELIVER; } }
+        timing Clock { register<bit<8>> turns; every 1 s { turns = turns + 1; } }
+        protocol Up version 1 { on net.rx(41) : Rx -> Port; timing : Clock; }"""
+    passed(beside('test "a" { send { tag { kind = 7 } }; expect DELIVER 7; }', one))
+    passed(beside('test "a" { send { tag { kind = 7 } } to net.rx.41; expect DELIVER 7; }', one))
+
+
 def test_what_a_buffer_keeps_stays_with_its_chain(beside):
     """Each chain is loaded for itself: the reference's buffers are those of all."""
     program = """

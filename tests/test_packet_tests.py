@@ -411,7 +411,28 @@ def test_a_struct_is_checked_field_by_field(tmp_path) -> None:
         processor P(inout headers h, inout meta m) { apply { cells[0].x = 1; } }""")
     (tmp_path / "s.test").write_text('test "a" { check cells[1] == 1; }')
     said = lpnc("test", tmp_path / "s.lpn").output
-    assert "s.test:1:18: error: cells[1] is a struct" in said and "help: name a field, as in cells[1].x" in said, said
+    assert "s.test:1:18: error: cells[1] is a struct" in said and "help: name a field, as in cells[1].x, or several: cells[1] == { x = ... }" in said, said
+    (tmp_path / "s.test").write_text("""
+        test "several" { set cells[0] = { y = 7 }; send hex { 00 }; check cells[0] == { x = 1, y = 5..7 }; check cells[1] == { y = 0 }; }
+        test "one is not" { set cells[0] = { y = 7 }; send hex { 00 }; check cells[0] == { x = 1, y = 8 }; }""")
+    said = lpnc("test", tmp_path / "s.lpn").output
+    assert "s.test: 1 passed, 1 failed" in said and "s.test:3:99: failed: one is not: cells[0].y is 7, not 8\n" in said, said
+
+
+@pytest.mark.parametrize("step, message", [
+    ("check cells[0] != { x = 1 };", "error: '!=' compares with one number\n"),
+    ("check cells[0] == { z = 1 };", "error: there is no field of S 'z'\n"),
+    ("check cells[0] == { x = 256 };", "error: 256 does not fit bit<8>\n"),
+    ("check cells[0] == { };", "error: no field is compared\n"),
+    ("check cells[0] == { x = 1 << 3 };", "error: ',' or '}' is expected, not '<'\n"),
+    ("check cells[2] == { x = 1, y = 1 };", "error: 'cells' has cells 0 to 1\n"),
+])
+def test_a_mistake_in_the_fields_of_a_check_is_told_once(tmp_path, step, message) -> None:
+    (tmp_path / "s.lpn").write_text("""struct S { bit<8> x; bit<8> y; } register<S>[2] cells;
+        processor P(inout meta m) { apply { cells[0].x = cells[1].y; } }""")
+    (tmp_path / "s.test").write_text(f'test "a" {{ {step} }}')
+    said = lpnc("test", tmp_path / "s.lpn").output
+    assert message in said and said.count("error:") == 1, said
 
 
 def test_a_header_that_looks_at_another_goes_by_its_place(tmp_path) -> None:

@@ -219,11 +219,12 @@ class Expect(Node):
 
 @dataclass(eq=False)
 class Check(Node):
-    """`check Serve.echoed == 1;`"""
+    """`check Serve.echoed == 1;`, `check peers[0] == { seen = 5, known = true };`, whose `parts` are checks of fields."""
 
     place: StatePath
     op: str
-    pattern: Pattern
+    pattern: Optional[Pattern]
+    parts: list[Check] = field(default_factory=list)
     wanted: Optional[Numbers] = None            # resolved
 
 

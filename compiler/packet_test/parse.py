@@ -61,6 +61,8 @@ class Parser(PacketParser):
                 break
             self.at += 1
             if token.depth <= depth and token.text in (";", "}"):
+                if token.text == "}":
+                    self.take(";")
                 break
         if self.at == start and depth == 0 and self.here.kind != "end":
             self.at += 1
@@ -227,8 +229,18 @@ class Parser(PacketParser):
         if not self.sees(*OPERATORS):
             raise self.fail(f"one of {' '.join(OPERATORS)}")
         op = self.next().text
-        pattern = self.pattern()
-        return model.Check(self.since(begin), place, op, pattern)
+        if not self.sees("{"):
+            pattern = self.pattern()
+            return model.Check(self.since(begin), place, op, pattern)
+        if op != "==":
+            self.diagnostics.error(f"'{op}' compares with one number", self.here.span, "fields are compared with ==")
+        opened, parts = self.here, []
+        if not (items := self.fields()):
+            self.diagnostics.error("no field is compared", self.since(opened.span), "write { field = value, ... }")
+        for item in items:
+            at = model.StatePath(item.span, place.name, place.cell, f"{place.path}.{item.name}" if place.path else item.name)
+            parts.append(model.Check(item.span, at, "==", item.pattern))
+        return model.Check(self.since(begin), place, op, None, parts)
 
     def state_path(self) -> model.StatePath:
         name, span = self.qualified("a register or counter")

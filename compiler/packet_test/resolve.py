@@ -79,13 +79,7 @@ class Resolver:
         elif isinstance(step, model.Expect):
             self.expect(step)
         elif isinstance(step, model.Check):
-            found = self.place(step.place)
-            if found and isinstance(step.place.type, StructType):
-                self.error(f"{step.place.text} is a struct", step.place.span, f"name a field, as in {step.place.text}.{step.place.type.decl.fields[0].name}")
-            elif found:
-                step.wanted = self.values.numbers(step.pattern, step.place.type)
-                if step.op not in ("==", "!=") and (step.pattern.mask or step.pattern.high or step.pattern.value is None):
-                    self.error(f"'{step.op}' compares with one number", step.pattern.span)
+            self.check(step)
         elif isinstance(step, model.Settings):
             self.settings(step)
         elif isinstance(step, model.Answer):
@@ -112,11 +106,30 @@ class Resolver:
             except control.TablesError as e:
                 self.error(str(e), step.span)
 
+    def check(self, step: model.Check) -> None:
+        place, pattern = step.place, step.pattern
+        if not self.place(place):
+            return
+        if pattern is None:
+            for part in step.parts:
+                self.check(part)
+        elif isinstance(place.type, StructType):
+            name = place.type.decl.fields[0].name
+            self.error(f"{place.text} is a struct", place.span, f"name a field, as in {place.text}.{name}, or several: {place.text} == {{ {name} = ... }}")
+        else:
+            step.wanted = self.values.numbers(pattern, place.type)
+            if step.op not in ("==", "!=") and (pattern.mask or pattern.high or pattern.value is None):
+                self.error(f"'{step.op}' compares with one number", pattern.span)
+
     def taker(self, step: model.Send) -> None:
         """Whose chain takes the packet."""
         hooks = self.program.takers
         if not step.to:
-            if not self.program.chain:
+            if self.program.chain:
+                return
+            if len(hooks) == 1:                 # it can be for no other
+                step.hook, = hooks
+            else:
                 example = next((hook.name for hook in hooks.values()), "")
                 self.error("the program has no chain for received frames", step.span,
                            f"say which one takes it, as in send ... to {example};" if example else "what starts its hooks is in events { ... }")

@@ -352,6 +352,8 @@ class Run:
 
     def check(self, step: model.Check) -> None:
         place = step.place
+        for part in step.parts:
+            self.check(part)
         if step.wanted is None:
             return
         type_ = place.type if isinstance(place.type, Type) else None
