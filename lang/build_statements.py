@@ -118,8 +118,8 @@ class StatementBuilder(ExpressionBuilder):
             elif (word := declared(first)) is not None:
                 message, hint = declared_elsewhere(word, rules_around(ctx))
                 self.error(message, ctx, hint)
-            elif isinstance(first, ast.Member) and first.name in {*builtins.HEADER_METHODS, "count"}:
-                self.error(f"'{first.name}' is called", ctx, f"write {first.name}()")
+            elif isinstance(first, ast.Member) and (first.name in {*builtins.HEADER_METHODS, "count", "apply"} or isinstance(first.base, ast.Name) and first.base.name == "radio"):
+                self.error(f"'{first.name}' is called", ctx, f"write {first.name}()" if first.name in builtins.HEADER_METHODS else f"write {self.span(ctx).text.rstrip('; ')}()")
             else:
                 self.error("this statement does nothing", ctx, "assign the value, or remove it")
             return ast.Block(self.span(ctx), [])

@@ -84,7 +84,18 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
         return Foreign(index, "an if is no value", "write c ? a : b", index, statement_end(tokens, index) - 1)
     if name == ":" and tokens[first].text == "const" and index == first + 2 or name == "=" and tokens[first].text == "const" and index == first + 2:
         type_ = written(tokens, index + 1, type_end(tokens, index + 1)) if name == ":" else "bit<8>"
+        type_ = written_here(type_).removeprefix("write ") or type_
         return Foreign(index - 1, "the type of a constant stands before its name", f"write const {type_} {before.text} = ...;", first, statement_end(tokens, index))
+    if tokens[first].text == "const" and name == "[" and before.text.isidentifier():
+        end = statement_end(tokens, index)
+        return Foreign(index, "a constant is one value", "a function can choose one: switch (i) { 0: { return 4; } default: { return 8; } }; a register has cells",
+                       first, end + (tokens[end].text == ";"))
+    if tokens[first].text == "match" and (begin := next((at for at in range(first, statement_end(tokens, first)) if tokens[at].text == "{"), 0)) > first + 1:
+        value = written(tokens, first + 1, begin).strip("()")
+        return Foreign(first, "there is no 'match'", f"write transition select({value}) {{ 1: here; default: there; }}" if in_state else
+                       f"write switch ({value}) {{ 1: {{ ... }} default: {{ ... }} }}", first, statement_end(tokens, first))
+    if tokens[first].text in ("let", "var") and tokens[first + 1].text == "mut":
+        return Foreign(first, f"there is no '{tokens[first].text}'", "a variable begins with its type: bit<8> n = ...;", first, statement_end(tokens, first))
     if tokens[first].text == "static" and index == first + 1:
         return Foreign(first, "there is no 'static'", "what stays is a register: register<bit<8>> x;", first, statement_end(tokens, index))
     if name in ("=", ".") and before.text == ".." and before.stop + 1 == token.start:

@@ -223,8 +223,17 @@ class Base:
             self.unknown.add((self.module, name))
             names = [one for one in self.scope.all_names() if accept(self.scope.find(one))] + list(builtins.NAMES) * (what == "name")
             self.error(f"there is no {what} '{name}'", where, self.one_of_these(name) or self.member(name) or imported_by(name) or self.in_a_state(name) or self.elsewhere(name)
-                       or self.header_called(name) or NOTHING.get(name) or suggest(name, names))
+                       or self.header_called(name) or self.given(name) or NOTHING.get(name) or suggest(name, names))
         return decl
+
+    def given(self, name: str) -> str:
+        """Where a name is that of a parameter which other modules have, and not this one or a function."""
+        params = [param for decl in self.program.decls if isinstance(decl, ast.Module) for param in decl.params if param.name == name]
+        if not params:
+            return ""
+        if isinstance(params[0].type, Packet):
+            return "the packet is a parser's and a deparser's; elsewhere what the parser left is payload"
+        return "a function sees what it is given, each header as a parameter: function bit<8> f(H x) { ... }" if self.function is not None and is_headers(params[0].type) else ""
 
     def one_of_these(self, name: str) -> str:
         """Where an answer or a verdict is compared or assigned, which there are."""
@@ -454,15 +463,17 @@ class Base:
         self.mismatch(expr, have, want, place)
         return False
 
-    def fit(self, expr: ast.Expr, want: Bits) -> bool:
-        """Gives a constant without width the width `want`."""
+    def fit(self, expr: ast.Expr, want: Bits, beside: ast.Expr | None = None) -> bool:
+        """Gives a constant without width the width `want`, that of what it is compared with, `beside`."""
         for part in self.branches(expr):
             value = None if part.const is None else int(part.const)
             complement = value is not None and value < 0 and -value <= 1 << want.width and has_complement(part)
             if value is not None and not fold.fits(value, want) and not complement:
                 low = -(1 << want.width - 1) if want.signed else 0
                 high = (1 << want.width - want.signed) - 1
-                self.error(f"{number(value)} does not fit {want}", part, f"{want} holds {low} to {number(high)}")
+                signed = Bits(want.width, True)
+                meant = f"; with its sign it is ({signed}) {in_turn(beside)}" if beside is not None and not want.signed and value < 0 and fold.fits(value, signed) else ""
+                self.error(f"{number(value)} does not fit {want}", part, f"{want} holds {low} to {number(high)}{meant}")
                 return False
         self.force(expr, want)
         return True
@@ -505,6 +516,10 @@ class Base:
                 hint += f", or cast it, ({want}) ..."
         elif isinstance(have, EnumType) and isinstance(want, Bits):
             hint = f"cast it, ({want}) ..."
+        elif isinstance(have, StructType) and isinstance(want, StructType) and not is_headers(want) and not is_headers(have):
+            known = {field.name for field in have.decl.fields}
+            values = (f"{expr.span.text}.{field.name}" if field.name in known else "..." for field in want.decl.fields)
+            hint = f"say where each field comes from: {{ {', '.join(values)} }}"
         self.error(f"{place} is {want}, and this is {described(have)}", expr, hint)
 
 

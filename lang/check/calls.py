@@ -23,6 +23,10 @@ INSTEAD = {"not": "write !", "reject": "a state ends with transition reject(erro
            "send": "write radio.send(Tx(h)), or net.send(Tx(h))",
            **dict.fromkeys(("ntohs", "htons", "ntohl", "htonl", "bswap", "be16toh", "htobe16"), "a field says how it lies in the packet: bit<16>, or le<16>"),
            **dict.fromkeys(("rand", "random", "rand16", "random16"), "keep the state of a generator in a register, as csma_delay of std.csma does"),
+           **dict.fromkeys(("crc8", "crc16", "crc32", "crc", "hash", "checksum", "csum16"),
+                           "there is inet_sum(...), the Internet checksum's; others are functions of a program's own, with ^ and >>, or the node's: extern"),
+           **dict.fromkeys(("DROP", "ACCEPT", "TRANSMIT", "CONSUMED"), "a verdict is assigned, m.verdict = DROP, and takes nothing"),
+           "DELIVER": "a verdict is assigned, and the port beside it: m.port = 7; m.verdict = DELIVER;",
            **dict.fromkeys(("extract", "emit", "advance"), "it is a method of the packet: pkt.extract(h.x), pkt.emit(h.x)")}
 
 #: What is done with something else than functions, where it is written like a call of one; {}: its name.

@@ -138,7 +138,8 @@ class Expressions(Base):
                 self.ensure(decl)
                 return decl.type
             case ast.Counter():
-                self.error(f"counter '{decl.name}' is not a value", e, f"count with {decl.name}.count({'i' if isinstance(decl.type, Array) else ''})")
+                self.error(f"counter '{decl.name}' is not a value", e,
+                           f"count with {decl.name}.count({'i' if isinstance(decl.type, Array) else ''}); what is read and assigned is a register")
             case ast.Enum():
                 self.error(f"enum '{decl.name}' is not a value", e,
                            f"name a member, as in {decl.name}.{decl.members[0].name}")
@@ -192,9 +193,9 @@ class Expressions(Base):
         elif e.op == "++":
             result = self.concatenation(e)
         elif e.op in ("<<", ">>"):
-            result = self.shift(e)
+            result = self.shift(e, want)
         else:
-            result = self.binary(e)
+            result = self.binary(e, want)
         if result is not None and e.left.const is not None and e.right.const is not None:
             operands = e.left.type
             e.const = fold.binary(e.op, e.left.const, e.right.const, result if e.op == "++" else operands,
@@ -208,12 +209,13 @@ class Expressions(Base):
         """Whether a part that is never executed has an index out of range: it is there no more behind the checker. `before`: how many there were."""
         return decided and not self.unreached and self.beyond > before
 
-    def binary(self, e: ast.Binary) -> Type | None:
+    def binary(self, e: ast.Binary, want: Type | None) -> Type | None:
         """Operators whose operands have one type."""
+        want = None if e.op in COMPARE else want
         with self.setting(choices=self.expected(e.right)):
-            left = self.expr(e.left)
+            left = self.expr(e.left, want if isinstance(e.left, ast.Binary) else None)
         with self.setting(choices=self.expected(e.left)):
-            right = self.expr(e.right)
+            right = self.expr(e.right, (left if isinstance(left, Bits) else want) if isinstance(e.right, ast.Binary) else None)
         if left is None or right is None:
             return None
         operands = self.unify(e, left, right)
@@ -246,9 +248,9 @@ class Expressions(Base):
         if left == right:
             return left
         if isinstance(left, Integer) and isinstance(right, Bits):
-            return right if self.fit(e.left, right) else None
+            return right if self.fit(e.left, right, e.right if e.op in COMPARE else None) else None
         if isinstance(right, Integer) and isinstance(left, Bits):
-            return left if self.fit(e.right, left) else None
+            return left if self.fit(e.right, left, e.left if e.op in COMPARE else None) else None
         enum_left = self.representation(left) if isinstance(left, EnumType) else None
         enum_right = self.representation(right) if isinstance(right, EnumType) else None
         if isinstance(enum_left, Bits) and (right == enum_left or isinstance(right, Integer)):
@@ -282,7 +284,8 @@ class Expressions(Base):
             return False
         return True
 
-    def shift(self, e: ast.Binary) -> Type | None:
+    def shift(self, e: ast.Binary, want: Type | None) -> Type | None:
+        """`want`: the type that its place asks for, which a number without width does not take by itself: it could be too much for the shifted one's."""
         left, right = self.expr(e.left), self.expr(e.right)
         if left is None or right is None:
             return None
@@ -295,7 +298,9 @@ class Expressions(Base):
                        "use bit<N>" if e.right.const is None else "shift the other way")
             return None
         if isinstance(left, Integer) and e.right.const is None:
-            self.error("the number that is shifted needs a width", e.left, "as in 16w1 << n")
+            here = isinstance(want, Bits) and not want.signed and isinstance(e.left, ast.Int)
+            self.error("the number that is shifted needs a width", e.left,
+                       f"write {want.width}w{e.left.span.text} << {in_turn(e.right)}" if here else "as in 16w1 << n")     # type: ignore[union-attr]
             return None
         if isinstance(left, Bits) and left.width > MAX_ARITHMETIC and e.right.const is None:
             self.error(f"values wider than {MAX_ARITHMETIC} bits are shifted by constants only", e)

@@ -171,6 +171,10 @@ class Members(Base):
                            "sizeof(payload) and inet_sum(..., payload) can stand here")
                 return None
             return Bits(8) if self.index(e.index) else None
+        if isinstance(e.index, ast.RangeSet):
+            ends = (e.index.low.span.text, e.index.high.span.text)
+            self.error("bits are taken with ':'", e.index, f"write {e.base.span.text}[{':'.join(sorted(ends, key=lambda end: int(end) if end.isdecimal() else 0, reverse=True))}]")
+            return None
         with self.setting(varbit_allowed=isinstance(e.base, (ast.Name, ast.Member))):
             base = self.expr(e.base)
         good = self.index(e.index)

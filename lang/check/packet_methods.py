@@ -8,12 +8,19 @@ from .base import Base, article, described, kind_of
 from .scope import suggest
 
 
+#: Methods of a packet by what they are called elsewhere, and what is asked in another way.
+OF_PACKETS = {**dict.fromkeys(("empty", "isEmpty", "is_empty", "length", "len", "size", "left", "remaining"), "octets that are left are counted by sizeof(payload)"),
+              **dict.fromkeys(("skip", "seek", "discard", "drop"), "write pkt.advance(bits)"),
+              **dict.fromkeys(("peek", "look"), "write pkt.lookahead<bit<8>>()"),
+              **dict.fromkeys(("read", "get", "take", "pull", "pop", "parse"), "write pkt.extract(h.x)")}
+
+
 class PacketMethods(Base):
     def packet_method(self, e: ast.Call, callee: ast.Member) -> Type | None:
         name = callee.name
         methods = ("extract", "emit", "advance", "lookahead")
         if name not in methods:
-            self.error(f"packet has no method '{name}'", callee, suggest(name, methods) or f"it has {', '.join(methods)}")
+            self.error(f"packet has no method '{name}'", callee, OF_PACKETS.get(name) or suggest(name, methods) or f"it has {', '.join(methods)}")
             return None
         e.target = name
         home = ast.Deparser if name == "emit" else ast.Parser
@@ -29,7 +36,8 @@ class PacketMethods(Base):
         if name == "lookahead":
             return self.lookahead(e)
         if len(e.args) != 1:
-            self.error(f"{name} takes one argument", e, {"advance": "the number of bits"}.get(name) or self.codec_argument(e, name) or "the header")
+            sized = "the header; how long a varbit is stands behind it in the header: sized (bits)" if name == "extract" and len(e.args) == 2 else ""
+            self.error(f"{name} takes one argument", e, {"advance": "the number of bits"}.get(name) or self.codec_argument(e, name) or sized or "the header")
             return None
         if name == "advance":
             return self.advance(e)

@@ -114,7 +114,10 @@ class Statements(Base):
 
     def assigned(self, one: ast.Assign, type_: Type | None) -> None:
         if isinstance(type_, Array):
-            self.error(f"{type_} is not assigned as a whole", one.target, "assign one cell, as in r[0] = ...")
+            name, given = one.target.span.text, self.expr(one.value)
+            cells = min(type_.size, given.size) if isinstance(given, Array) else type_.size
+            self.error(f"{type_} is not assigned as a whole", one.target,
+                       f"assign each cell: for (i in 0..{cells}) {{ {name}[i] = ...; }}" if isinstance(given, Array) else "assign one cell, as in r[0] = ...")
             return
         if isinstance(type_, (HeaderType, Varbit)):
             self.copied(one, type_)

@@ -65,7 +65,8 @@ class Timings(Base):
             return self.slot(handler, within)
         assert handler.event is not None
         if handler.event not in HANDLED:
-            hint = suggest(handler.event, HANDLED) or f"there are {', '.join(HANDLED)}"
+            once = "every T { ... } begins at the start; what is done once asks a register" if handler.event in ("boot", "start", "startup", "init", "power_on", "reset") else ""
+            hint = once or suggest(handler.event, HANDLED) or f"there are {', '.join(HANDLED)}"
             if handler.event in BOUND:
                 self.error(f"{handler.event} is not for timing blocks", handler.span, "bind a chain to it in the protocol")
             else:
