@@ -14,7 +14,11 @@ from lpn.compiler import bytecode
 from lpn.compiler.asm import assemble
 from lpn.compiler.bundle import Bundle
 from lpn.compiler.cli import COMMANDS
+from lpn.compiler.commands import packets
 from lpn.compiler.image import Flag, Image
+from lpn.lang.check import check
+from lpn.lang.loader import load
+from lpn.lang.source import Source
 from lpn.runtime.capture import read
 
 REASONS = ["BadKind", "BadKind", None, None, "PacketTooShort"]
@@ -541,3 +545,18 @@ def test_tables_come_from_standard_input(tmp_path):
 def file_of(folder, text):
     (folder / "tables.json").write_text(text)
     return str(folder / "tables.json")
+
+
+@pytest.mark.parametrize("headers, packet, said", [
+    ("header H { bit<8> kind; bit<64> src; bit<64> dst; }", "01" + 7 * "00" + "01" + 7 * "00" + "02", "00:00:00:00:00:00:00:01 > 00:00:00:00:00:00:00:02"),
+    ("header H { word le<16> { bit<8> src; bit<8> dst; } }", "0102", "0x01 > 0x02"),
+    ("header H { bit<8> kind; bit<8> sender; }", "0102", ""),
+])
+def test_who_sends_to_whom_is_asked_of_headers_that_say_it(monkeypatch: pytest.MonkeyPatch, headers: str, packet: str, said: str) -> None:
+    """Of other programs no packet is parsed once more."""
+    parsed: list[bytes] = []
+    whole = packets.run_module
+    monkeypatch.setattr(packets, "run_module", lambda run, module: parsed.append(run.packet.data) or whole(run, module))
+    program = check(load(Source("ends.lpn", headers + """ struct headers { H[2] h; }
+        parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h.next); transition accept; } }""")))
+    assert packets.Describer(program).describe(bytes.fromhex(packet), {}) == said and bool(parsed) == bool(said)

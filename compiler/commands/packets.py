@@ -8,10 +8,11 @@ from lpn.lang import ast
 from lpn.lang.reference import NotSupported, Reference, State
 from lpn.lang.reference.draw import values
 from lpn.lang.reference.modules import run_module
-from lpn.lang.types import Bits
+from lpn.lang.types import Bits, HeaderType, Stack
 from lpn.runtime import linktype as links
 
 UDP, TCP = 17, 6
+ENDS = {"src", "dst"}                           # the fields, or choices, of a header that say who sends to whom
 
 
 class Describer:
@@ -21,8 +22,11 @@ class Describer:
     def __init__(self, program: ast.Program, state: State | None = None, hook: int | None = None):
         self.reference = Reference(program)
         self.state, self.hook = state, program.hook(hook)
+        self.telling = program.headers_struct is not None and any(map(tells, program.headers_struct.fields))
 
     def describe(self, frame: bytes, meta: Mapping[str, int]) -> str:
+        if not self.telling:
+            return ""
         run = self.reference.prepare(frame, dict(meta), self.state)
         try:
             for module in self.reference.program.chain_of(self.hook):
@@ -35,8 +39,8 @@ class Describer:
         for instance in run.order:
             if not instance.valid:
                 continue
-            found = {name.partition(".")[0]: (name, item, value) for name, item, value in values(instance)}
-            if "src" not in found or "dst" not in found:
+            found = {name.partition(".")[0]: (name, item, value) for name, item, value in values(instance, ENDS)}
+            if not ENDS <= found.keys():
                 continue
             pair = shown(*found["src"]), shown(*found["dst"])
             if is_port(*found["src"]):
@@ -44,6 +48,15 @@ class Describer:
             elif all(pair):
                 ends, ports = pair, None
         return arrow(ends, ports)
+
+
+def tells(field: ast.StructField) -> bool:
+    """Whether a header, or an element of a stack, has a source and a destination."""
+    type_ = field.type.header if isinstance(field.type, Stack) else field.type
+    if not isinstance(type_, HeaderType):
+        return False
+    choices = (item.name for item in type_.decl.items if isinstance(item, ast.ChoiceField))
+    return ENDS <= {*choices, *(item.name for item in type_.decl.fields())}
 
 
 def is_port(name: str, item: object, value: object) -> bool:

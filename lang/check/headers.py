@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from .. import ast, builtins
 from ..instances import walk
@@ -263,6 +264,7 @@ def needed(header: ast.Header) -> dict[ast.Field, set[ast.Field]]:
     return needs
 
 
+@lru_cache(64)                                  # the reference asks for each packet
 def in_order_of_need(header: ast.Header) -> list[ast.Field]:
     """The fields with an equation, each behind those that its own needs."""
     needs, out = needed(header), []                         # type: ignore[var-annotated]

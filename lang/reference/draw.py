@@ -38,15 +38,19 @@ def draw_header(taken: "Taken") -> Iterator[str]:
         yield f"  {at} {name:<16} {shown(value, item.type)}"
 
 
-def values(instance: Instance) -> Iterator[tuple[str, Union[ast.Field, ast.ChoiceArm], object]]:
-    """The fields that are there, in order, with names and values; of a refused header those that were found."""
+def values(instance: Instance, among: Optional[set[str]] = None) -> Iterator[tuple[str, Union[ast.Field, ast.ChoiceArm], object]]:
+    """The fields that are there, in order, with names and values; of a refused header those that were found. `among`: of these names alone."""
     for item in instance.header.items:
+        if among is not None and not isinstance(item, ast.Word) and getattr(item, "name", None) not in among:
+            continue
         if isinstance(item, ast.ChoiceField):
             arm, value = instance.arms.get(item, (None, 0))
             if arm:
                 yield f"{item.name}.{arm.name}", arm, value
         elif isinstance(item, (ast.Field, ast.Word)):
             for part in item.fields if isinstance(item, ast.Word) else [item]:
+                if among is not None and part.name not in among:
+                    continue
                 if not instance.valid and part in instance.stored:
                     yield part.name, part, instance.received(part)
                 elif instance.valid and instance.present(part):

@@ -1,6 +1,7 @@
 """Expressions: one method a node. The types come from the checker; the arithmetic is in `values`."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .. import ast
@@ -22,11 +23,16 @@ class Expressions:
 
     def __init__(self, run: "Run") -> None:
         self.run = run
+        self.methods: dict[type, Callable[..., object]] = {}
 
     def evaluate(self, expr: ast.Expr, scope: Scope) -> object:
         if expr.const is not None:
             return wrap(expr.const, expr.type)
-        return getattr(self, "eval_" + type(expr).__name__)(expr, scope)
+        kind = type(expr)
+        method = self.methods.get(kind)
+        if method is None:
+            method = self.methods[kind] = getattr(self, "eval_" + kind.__name__)
+        return method(expr, scope)
 
     def number(self, expr: ast.Expr, scope: Scope) -> int:
         return int(self.evaluate(expr, scope))          # type: ignore[call-overload]

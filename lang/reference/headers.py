@@ -90,7 +90,7 @@ class Instance:
 
     def received(self, item: ast.Field) -> object:
         """The value as received or assigned, computed or not."""
-        return self.stored.get(item, zero(item.type))
+        return self.stored[item] if item in self.stored else zero(item.type)
 
     def equation(self, item: ast.Field) -> object:
         assert item.equation is not None
