@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from cli import RECORDING, lpnc
@@ -131,6 +133,20 @@ def test_command(tmp_path: Path) -> None:
     said = json.loads(done.stdout)
     assert done.exit_code == 0 and said["programs"] == 2 and said["failures"] == [] and said["tally"]["compared engine"] >= 32 and said["tally"]["compared thumb2"]
     assert is_case(next((tmp_path / "kept").glob("*.lpn")))
+
+
+def test_tables_come_from_standard_input_or_a_pipe(tmp_path: Path) -> None:
+    """Of either there is but one reading."""
+    program, text = tmp_path / "keyed.lpn", json.dumps({"wanted": 7})
+    program.write_text("""header H { bit<8> a; } struct headers { H h; } register<bit<8>> wanted;
+        parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
+        processor P(inout headers h, inout meta m) { apply { if (wanted == 7) { m.verdict = CONSUMED; } } }""")
+    args = ("fuzz", str(program), "--changes", "0", "--programs", "1", "--engine", "engine", "--json")
+    os.mkfifo(pipe := tmp_path / "pipe")
+    Thread(target=pipe.write_text, args=(text,), daemon=True).start()
+    for done in (lpnc(*args, "--tables", "-", input=text), lpnc(*args, "--tables", str(pipe))):
+        assert done.exit_code == 0 and json.loads(done.stdout)["became"][str(program)]["verdicts"]["CONSUMED"], done.output
+    assert "standard input: wnted: the program has no such register" in lpnc(*args, "--tables", "-", input='{"wnted": 7}').output
 
 
 @pytest.mark.parametrize("args, said", [

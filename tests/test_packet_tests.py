@@ -592,6 +592,16 @@ def test_folders_and_programs_name_test_files(beside, tmp_path):
     assert lpnc("test", tmp_path / "tag.lpn", "--engine", "none").exit_code == 2
 
 
+def test_standard_input_is_a_test_file(beside, tmp_path, monkeypatch):
+    """It names its program, seen from the working folder."""
+    beside('test "it" { }')
+    monkeypatch.chdir(tmp_path)
+    done = lpnc("test", "-", input='program "tag.lpn";\ntest "it" { check base[0] == 1; }')
+    assert done.exit_code == 1 and done.stdout.startswith("<stdin>:2:13: failed: it: base[0] is 0, not 1\n"), done.output
+    assert "there is no program <stdin>.lpn" in lpnc("test", "-", input='test "it" { }').output
+    assert "standard input: it is not UTF-8 text (byte 0)" in lpnc("test", "-", input=b"\xff").output
+
+
 def test_chosen_by_name(beside):
     text = 'test "one way" { } test "other way" { check base[0] == 1; }'
     assert beside(text, "tag", "-k", "one")[0] == 0

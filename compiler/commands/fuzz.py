@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from ..fuzz_bytecode.writers import WRITERS
 from ..output import Failure, NoProgram, Table, console, count, folder, put_json, say, waiting
 from .frames import amounts
-from .inputs import Real, as_objects, listed, read_bytes, read_source, shown
+from .inputs import Real, as_objects, listed, read_source, shown, tables_of, tables_text
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -47,7 +47,7 @@ TAKEN_BY = {
 @click.option("--packets", type=click.IntRange(min=0), default=20, show_default=True, help="Packets for each program.")
 @click.option("--changes", type=click.IntRange(min=0), default=3, show_default=True,
               help="With FILE: at most so many changes of a program; 0: the program as it is, with new packets.")
-@click.option("--tables", metavar="T.json", help="With FILE: register cells and table entries.")
+@click.option("--tables", metavar="T.json", help="With FILE: register cells and table entries (`-`: standard input).")
 @click.option("--engine", "engines", multiple=True, metavar="NAME", callback=listed(ENGINES),
               help=f"Engines to compare, of {', '.join(ENGINES)} (repeatable, or with commas); default: engine, rbpf, and the kernel where it may be asked. "
               "femto: what is built for the stock Femto-Container engine, in ours.")
@@ -161,7 +161,6 @@ def _refuse_idle(kind: str) -> None:
 
 def _originals(files: tuple[str, ...], tables: str | None, captures: tuple[Path, ...], changes: int) -> Originals:
     """The programs to begin with. Raises DiagnosticError, TablesError, CaptureError and Failure."""
-    from lpn.lang import tables as control
     from lpn.runtime import capture
 
     from ..build import NOTHING
@@ -179,8 +178,8 @@ def _originals(files: tuple[str, ...], tables: str | None, captures: tuple[Path,
         except (ValueError, KeyError, TypeError, AttributeError):
             raise Failure(f"{Path(file).with_suffix('.json')}: not the packets of a saved case") from None
         if tables is not None:
-            control.load(tables, program)           # says what is wrong
-            case.program.tables = json.loads(read_bytes(tables))
+            tables_of(tables, program, program=file)        # says what is wrong
+            case.program.tables = json.loads(tables_text(tables))
         case.program.text = written(program)
         case.packets += frames
         cases.append((shown(file), case))
@@ -189,11 +188,9 @@ def _originals(files: tuple[str, ...], tables: str | None, captures: tuple[Path,
 
 def _refusing(file: str, tables: str | None, hook: str, frames: list[bytes]) -> list[str]:
     """Where a program drops frames, a line each place."""
-    from lpn.lang import tables as control
-
     from ..fuzz.differential import refusing
     program = read_source(file).program()
-    return refusing(program, control.load(tables, program) if tables is not None else None, hook, frames)
+    return refusing(program, tables_of(tables, program), hook, frames)
 
 
 def _interrupted(status: Status | None, run: Callable[[], None]) -> bool:

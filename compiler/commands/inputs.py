@@ -63,20 +63,28 @@ def read_bytes(path: str, most: int = MAX_TEXT) -> bytes:
 
 def tables_of(path: str | None, program: ast.Program, /, **others: str | None) -> control.Tables | None:
     """What a tables file says, or standard input. `others`: what else is read, by what it is. Raises TablesError, Failure, click.UsageError."""
-    if path != STDIN:
-        return control.load(path, program) if path else None
-    context = click.get_current_context()
+    if not path:
+        return None
     for what, other in others.items():
-        if other == STDIN:
-            raise click.UsageError(f"the {what} and the tables cannot both be on standard input", context)
-    if "tables" not in context.meta:            # each version of a program is given them, and of a pipe there is no more
-        context.meta["tables"] = read_bytes(path)
+        if path == other == STDIN:
+            raise click.UsageError(f"the {what} and the tables cannot both be on standard input", click.get_current_context())
     try:
-        return control.from_text(context.meta["tables"].decode("utf-8-sig"), program)
-    except UnicodeDecodeError:
-        raise control.TablesError("standard input: not UTF-8 text") from None
+        return control.from_text(tables_text(path), program)
     except control.TablesError as error:
-        raise control.TablesError(f"standard input: {error}") from None
+        raise control.TablesError(f"{shown(path)}: {error}") from None
+
+
+def tables_text(path: str) -> str:
+    """The text of a tables file, or of standard input: each version of a program is given it, and of a pipe there is no more. Raises TablesError, Failure."""
+    meta = click.get_current_context().meta
+    if "tables" not in meta:
+        try:
+            meta["tables"] = (read_bytes(path) if path == STDIN else octets(Path(path))).decode("utf-8-sig")
+        except OSError as error:
+            raise control.TablesError(error.strerror or f"{error}") from error
+        except UnicodeDecodeError as error:
+            raise control.TablesError("not UTF-8 text") from error
+    return meta["tables"]
 
 
 def shown(path: str) -> str:

@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 
 from lpn.lang.diagnostics import Diagnostic, DiagnosticError, pieces
-from lpn.lang.loader import Unreadable
+from lpn.lang.loader import Unreadable, decode
+from lpn.lang.source import Source
 
 from ..build import BuildError
 from ..forms import Level
@@ -19,10 +20,11 @@ from ..packet_test.run import Outcome, Suite
 from ..packet_test.show import render as render_failure, text as failure_text
 from .check import object_of
 from .frames import known
-from .inputs import fuse_option, json_option, level_option
+from .inputs import STDIN, fuse_option, json_option, level_option, read_bytes
 from .judge import tell
 
 SUFFIX = ".test"
+INPUT = Path("<stdin>")                         # as messages call it
 
 
 @dataclass
@@ -52,8 +54,9 @@ class FileReport:
 @json_option
 def command(paths: tuple[str, ...], engines: tuple[str, ...], fuse: bool, level: Level, words: tuple[str, ...], junit: str | None,
             verbose: bool, as_json: bool) -> int:
-    """Run the packet tests of PATH: test files (X.test), programs (X.lpn: the
-    X.test beside it), or folders with any of them inside.
+    """Run the packet tests of PATH: test files (X.test; `-` reads standard
+    input, where program "x.lpn"; names the program), programs (X.lpn: the X.test
+    beside it), or folders with any of them inside.
 
     \b
       lpnc test examples
@@ -97,7 +100,7 @@ def files(paths: Iterable[str]) -> list[Path]:
     """The test files, each once, those of a folder by name. Raises Failure."""
     out: dict[Path, None] = {}
     for each in paths:
-        path = Path(each)
+        path = INPUT if each == STDIN else Path(each)
         if path.is_dir():
             found = sorted(one for one in path.rglob(f"*{SUFFIX}") if one.is_file())
             if not found:
@@ -116,10 +119,18 @@ def files(paths: Iterable[str]) -> list[Path]:
     return list(out)
 
 
+def from_input() -> Source:
+    """A test file on standard input, of which there is no more. Raises Unreadable."""
+    try:
+        return Source(str(INPUT), decode(read_bytes(STDIN)))
+    except UnicodeDecodeError as e:
+        raise Unreadable(f"cannot read standard input: it is not UTF-8 text (byte {e.start})", STDIN) from None
+
+
 def tested(path: Path, engines: list[str], fuse: bool, level: Level, words: tuple[str, ...]) -> FileReport:
     report = FileReport(path)
     try:
-        suite = Suite.load(path, engines, fuse, level)
+        suite = Suite.read(from_input(), engines, fuse, level) if path == INPUT else Suite.load(path, engines, fuse, level)
         tests = [test for test in suite.file.tests if not words or any(word.lower() in test.name.lower() for word in words)]
         report.left_out = len(suite.file.tests) - len(tests)
         for test in tests:
