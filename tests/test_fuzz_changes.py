@@ -184,6 +184,26 @@ def test_packets_for_a_program_are_taken_by_its_parser(path: Path, least: int) -
     assert taken >= least
 
 
+@pytest.mark.parametrize("condition, following, least", [
+    ("length <= sizeof(payload)", "pkt.advance(8 * (bit<32>) h.records.last.length); transition select(sizeof(payload)) { 0: accept; default: start; }", 20),
+    ("length == 2 * (bit<16>) kind", "transition accept;", 20),
+    ("length ^ 0x5aa5 == sizeof(payload)", "transition accept;", 8),
+])
+def test_what_a_where_asks_is_found(condition: str, following: str, least: int) -> None:
+    """Of a header's fields, and of how much follows it; also record behind record."""
+    program = check(load(Source("where.lpn", f"""
+        header Record {{ bit<8> kind; bit<16> length; where ({condition}); }}
+        struct headers {{ Record[4] records; }}
+        parser Rx(packet pkt, out headers h) {{ state start {{ pkt.extract(h.records.next); {following} }} }}
+        """)))
+    reference, taken = Reference(program), 0
+    packets = Packets(reference, reference.state(None), True)
+    for number in range(40):
+        run = reference.prepare(packets.packet(RandomChoose(number)), {}, packets.state)
+        taken += run_module(run, packets.parsers[0]).reason is None
+    assert taken >= least, taken
+
+
 ADDRESSED = """
 header Ip { bit<128> dst; le<16> port; bit<8> hops; }
 struct headers { Ip ip; }

@@ -153,7 +153,7 @@ class FollowedExpressions(Expressions):
 
     def eval_Sizeof(self, expr: ast.Sizeof, scope: Scope) -> object:
         size = super().eval_Sizeof(expr, scope)
-        if scope.this is not None or getattr(expr.operand, "decl", None) != "payload":
+        if (scope.this is not None and not self.run.describing) or getattr(expr.operand, "decl", None) != "payload":
             return size
         before = self.run.end.value - int(size)         # type: ignore[call-overload]
         return made(lambda end: wrap(max(end - before, 0), expr.type), first(self.run.end))
@@ -249,8 +249,9 @@ class FollowedCalls(NotingCalls):
 
 
 class FollowedRun(Run):
-    """`path`: what was asked so far, and came out as it did; `matched`: the cases among that; `refusing`: the condition of the `verify` that refused the
-    packet; `place`: what asked the packet last, or said what becomes of it; `moved`: from where the cursor was moved by how much fields say."""
+    """`path`: what was asked so far, and came out as it did; `matched`: the cases among that; `refusing`: the condition of the `verify`, or of a
+    header's `where`, that refused the packet; `place`: what asked the packet last, or said what becomes of it; `moved`: from where the cursor was moved by
+    how much fields say."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -263,6 +264,7 @@ class FollowedRun(Run):
         self.place: ast.Node | None = None
         self.moved: list[tuple[int, frozenset[Origin]]] = []
         self.numbered = 0
+        self.describing = False                 # a header's own description is followed, and what it says of the payload
         self.end = Origin(self.length, 0, LONGEST)
 
     @property
@@ -275,11 +277,30 @@ class FollowedRun(Run):
             self.path.append(Asked(found, bool(found)))
 
     def extract(self, instance: Instance, codec: ast.Codec | None, args: list[object]):
-        result = super().extract(instance, codec, args)
+        try:
+            result = super().extract(instance, codec, args)
+        except Rejected as rejected:
+            if codec is None:
+                self.described(instance, rejected.reason)
+            raise
         taken = self.taken[-1]
         for located in instance.located if codec is None else taken.said:
             self.follow(taken, located)
         return result
+
+    def described(self, instance: Instance, reason: str) -> None:
+        """Which `where` of the header refused it, of what its fields say and how much follows it."""
+        scope, name = self.header_scope(instance), f"{instance.header.name}.where"
+        found = [one for one in instance.header.items if isinstance(one, ast.Where) and self.reason(one.reason, name, scope) == reason]
+        if not found:
+            return
+        for located in instance.located:
+            self.follow(self.taken[-1], located)
+        instance.open = instance.taken = self.describing = True
+        try:
+            self.refusing = next((held for one in found if not (held := self.evaluate(one.cond, scope))), None)
+        finally:
+            instance.open = instance.taken = self.describing = False
 
     def ahead(self, value: object, expr: ast.Call) -> object:
         """What a lookahead has found."""
