@@ -13,7 +13,7 @@ from lpn.compiler.build import compile_program
 from lpn.compiler.deadlines import declared
 from lpn.lang.check import check
 from lpn.lang.loader import load
-from lpn.runtime.capture import read
+from lpn.runtime.capture import Frame, read, write
 from lpn.runtime.node import Costs, native_node
 from lpn.runtime.node_reference import reference_node
 from lpn.runtime.perfetto import trace
@@ -267,6 +267,19 @@ def test_what_the_stack_is_given_is_counted_and_written(tmp_path, packets, linkt
     assert summary["net_sent"] == len(packets) and summary["sent"] == {} and "left_out" not in summary
 
 
+def test_what_frames_of_a_capture_give_to_the_stack_is_written(tmp_path):
+    (tmp_path / "x.lpn").write_text(GATEWAY)
+    write(tmp_path / "x.pcap", [Frame(number, 1000 * number, data) for number, data in enumerate((b"\1\xff", b"", b"\2"), 1)], 230)
+    args = ("run", tmp_path / "x.lpn", "--in", tmp_path / "x.pcap", "--out-net")
+    assert f"wrote 2 packets to {tmp_path / 'net.pcap'}, link type 230" in lpnc(*args, tmp_path / "net.pcap").stdout
+    assert [(frame.time_us, frame.data) for frame in read(tmp_path / "net.pcap")] == [(1000, b"\1\xff"), (3000, b"\2")]
+    assert lpnc(*args, "-").stdout_bytes == (tmp_path / "net.pcap").read_bytes()
+    for other, said in (("-", "--out - leaves no room for anything else"), (tmp_path / "net.pcap", f"--out and --out-net cannot both be {tmp_path / 'net.pcap'}")):
+        refused = lpnc(*args, other, "--out", other)
+        assert refused.exit_code == 2 and said in refused.output, refused.output
+    assert "--out-net - leaves no room for --json" in lpnc(*args, "-", "--json").output
+
+
 def test_runs_that_tell_nothing_new_are_left_out(tmp_path):
     """The first one of its kind stays, and so does whatever has a packet in it; how many are left out is said."""
     (tmp_path / "x.lpn").write_text(GATEWAY)
@@ -367,7 +380,7 @@ def test_a_capture_is_played(tmp_path):
     ((DUTY, "--events", EVENTS, "--out", "-", "--trace", "-"), 2, "--out - leaves no room for anything else on standard output"),
     ((DUTY, "--events", EVENTS, "--out-net", "-", "--trace", "-"), 2, "--out-net - leaves no room for anything else on standard output"),
     ((DUTY, "--events", EVENTS, "--trace", "-", "--json"), 2, "--trace - leaves no room for --json on standard output"),
-    ((DUTY, "--in", "x.pcap", "--out-net", "y.pcap"), 2, "--out-net belongs to --events"),
+    ((DUTY, "--in", "x.pcap", "--brief"), 2, "--brief belongs to --events"),
     ((DUTY, "--in", "x.pcap", "--brief"), 2, "--brief belongs to --events"),
     ((DUTY, "--events", EVENTS, "--trace", "."), 2, "cannot write .: Is a directory"),
 ])

@@ -65,7 +65,7 @@ class Number(click.ParamType):
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first so many frames.")
 @click.option("--then", "successor", metavar="FILE", help="Another version that takes FILE's place, with what that keeps (see --at).")
 @click.option("--at", type=click.IntRange(min=1), metavar="N", help="The first frame that --then runs.")
-@click.option("--out-net", metavar="Z.pcap", help="With --events: write what net.send gave to the network stack here.")
+@click.option("--out-net", metavar="Z.pcap", help="Write what net.send gave to the network stack here (`-`: standard output).")
 @click.option("--brief", is_flag=True, help="With --events: leave out of the time line each run that did the same as the last one of its hook, and sent and delivered nothing. "
               "How many is said.")
 @click.option("--trace", metavar="OUT.json", help="With --events: write the time line for Perfetto (ui.perfetto.dev).")
@@ -111,33 +111,38 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
     Fcs (the frame check sequence is wrong) and NotFrame (the record holds no
     whole frame).
 
+    --out has the packets that chains rebuilt, --out-net those that net.send gave to
+    the network stack.
+
     With --then, the program is replaced between two frames and none is lost: persistent
     registers of the same name and type keep their content, and what
     `migrate version N { ... }` says is done.
 
     With --events a node runs on a virtual clock: its hooks, timers and radio. Shown
     is what ran when, and what it did. Only the options for it, --out (the frames that
-    the radio sent; what net.send gave to the network stack is --out-net's), --declared,
-    --tables, --state, --extern, --engine and --compare (engine, reference), --node-*
-    and --json may stand beside it; with --compare instructions take no time.
+    the radio sent), --out-net, --tables, --state, --extern, --engine and --compare
+    (engine, reference), --node-* and --json may stand beside it; with --compare
+    instructions take no time.
     """
     engines = names(engine, compare)
     node = {name: value for name, value in (("node_short", node_short), ("node_ext", node_ext), ("node_pan", node_pan)) if value is not None}
     if events is not None or capture is None:
         return on_a_node(file, events, Options(
             engines, node, tables_file, target, trace, seed, insn_time, fuse, without, level, as_json, answers, out_net, brief, with_state, declared))
-    usage("--out-net", "--brief", "--trace", "--seed", "--insn-time", "--declared", needs="--events")
+    usage("--brief", "--trace", "--seed", "--insn-time", "--declared", needs="--events")
     if target is None:
         usage("--out-linktype", needs="--out")
-    check_usage(file, successor, capture, tables_file, target, as_json, verbose, with_state)
+    check_usage(file, successor, capture, tables_file, {"--out": target, "--out-net": out_net}, as_json, verbose, with_state)
     if (successor is None) != (at is None):
         raise click.UsageError("--then and --at belong together", click.get_current_context())
     program, tables, number, runners = prepared(file, engines, tables_file, hook, fuse, without, level, verbose, answers)
     following = prepared(successor, engines, tables_file, hook, fuse, without, level, verbose, answers) if successor is not None else None
     answers.all_known()
-    view = Json() if as_json else Silent() if target == STDOUT else Drawn(program, tables, number) if verbose else Rows(program, tables, number)
+    view = Json() if as_json else Silent() if STDOUT in (target, out_net) else Drawn(program, tables, number) if verbose else Rows(program, tables, number)
     view.engines = engines
-    totals, rebuilt = Totals(received=number is None, framed=takes_frames(program)), []
+    totals = Totals(received=number is None, framed=takes_frames(program))
+    rebuilt: list[tuple[int, bytes]] = []
+    given: list[tuple[int, bytes]] = []         # to the network stack
     try:
         if following is not None and at == 1:
             take_over(runners, following, view, successor, 1)
@@ -145,8 +150,11 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
         for outcome in counted(outcomes(capture, runners, node, fcs, limit), "frames"):
             totals.add(outcome)
             view.add(outcome)
+            made = (outcome.result, *outcome.result.completed)
             if target is not None:
-                rebuilt += [(outcome.frame.time_us, r.out) for r in (outcome.result, *outcome.result.completed) if r.out is not None]
+                rebuilt += [(outcome.frame.time_us, r.out) for r in made if r.out is not None]
+            if out_net is not None:
+                given += [(outcome.frame.time_us, effect[1]) for r in made for effect in r.effects if effect[0] == "net_send"]
             if following is not None and outcome.frame.number + 1 == at:
                 take_over(runners, following, view, successor, at)
                 program, following = following[0], None
@@ -158,6 +166,8 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
         view.ending(ending)
     if target is not None:
         write_packets(target, out_linktype, rebuilt, view)
+    if out_net is not None:
+        write_packets(out_net, None, given, view)
     if following is not None:
         raise Failure(f"--at {at}: there is no such frame, {shown(str(successor))} never took over", 1)
     return int(totals.differing > 0 or ending is not None and not ending.agreed)
@@ -221,7 +231,7 @@ def names(engine: str | None, compare: str | None) -> list[str]:
     return chosen
 
 
-def check_usage(file: str, successor: str | None, capture: str, tables_file: str | None, target: str | None, as_json: bool, verbose: bool,
+def check_usage(file: str, successor: str | None, capture: str, tables_file: str | None, targets: dict[str, str | None], as_json: bool, verbose: bool,
                 with_state: bool) -> None:
     """What can be known before anything runs."""
     context = click.get_current_context()
@@ -229,9 +239,13 @@ def check_usage(file: str, successor: str | None, capture: str, tables_file: str
         raise click.UsageError("the program and the capture cannot both be on standard input", context)
     if tables_file == STDIN and capture == STDIN:
         raise click.UsageError("the capture and the tables cannot both be on standard input", context)
-    if target == STDOUT and (as_json or verbose or with_state):
-        raise click.UsageError("--out - leaves no room for --json, --state or --verbose on standard output", context)
-    check_target(target, ("capture", capture), ("program", file), ("program", successor), ("tables file", tables_file))
+    for option, target in targets.items():
+        if target == STDOUT and (as_json or verbose or with_state):
+            raise click.UsageError(f"{option} - leaves no room for --json, --state or --verbose on standard output", context)
+        check_target(target, ("capture", capture), ("program", file), ("program", successor), ("tables file", tables_file))
+    if (target := targets["--out"]) is not None and target == targets["--out-net"]:
+        raise click.UsageError("--out - leaves no room for anything else on standard output" if target == STDOUT else
+                               f"--out and --out-net cannot both be {target}", context)
 
 
 def bundle_runners(given, engines: list[str], hook: str | None, answers: Answers) -> list[Runner]:
