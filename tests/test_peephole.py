@@ -299,7 +299,7 @@ def test_ways_that_end_alike_share_their_end():
 
 def test_what_is_given_to_a_helper_is_not_shared():
     """Its argument is a constant on each way."""
-    text = assemble("r6 = *(u8 *)(r1 + 0)\nr1 = 3\nif w6 == 8 goto A\nr1 = 4\nr2 = 5\ncall 7\nw0 = 0\nexit\nA: r2 = 5\ncall 7\nw0 = 0\nexit")
+    text = assemble("r6 = *(u8 *)(r1 + 0)\nr1 = 3\nif w6 == 8 goto A\nr1 = 4\nr2 = 5\ncall 4\nw0 = 0\nexit\nA: r2 = 5\ncall 4\nw0 = 0\nexit")
     better, _ = improve(text, [])
     assert sum(i.is_call for i in decode(better)) == 2
 

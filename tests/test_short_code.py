@@ -14,7 +14,9 @@ from lpn.compiler.passes.peephole import improve
 from lpn.compiler.passes.placement import place_beside
 from lpn.compiler.passes.rewrite import read, sweep, write
 from lpn.compiler.passes.stored import store_once
+from lpn.compiler.passes.tails import merge_tails
 from lpn.runtime.raw import run_raw
+from lpn.verifier import PROFILES, verify
 from pass_programs import nearly_alike
 
 BEGIN = "r6 = 1000\nr2 = *(u16 *)(r1 + 0)\nr7 = r2\nr2 &= 7\nr3 = 5\nr4 = 9\n"
@@ -22,6 +24,9 @@ TWO = "r3 = r6\nr3 += 3\n{}if r2 == 3 goto T\nL: r0 = r3\n{}exit\nT: r3 = r6\nr3
 STORE, LOAD = "*(u64 *)(r10 - 8) = r3\n", "r4 = *(u64 *)(r10 - 8)\nr0 += r4\n"
 MET = "r3 = r7\n*(u64 *)(r10 - 8) = r3\n{}if r2 == 3 goto L\nr3 += 2\n*(u64 *)(r10 - 8) = r3\nL: r4 = *(u64 *)(r10 - 8)\nr0 = r4\nr0 += r3\nexit"
 SIDE = "if r2 {} 3 goto T\nL: r0 = r3\nr0 += r4\nexit\nT: r3 += 7\nr4 = 1\ngoto {}"
+MOVED = "r8 = r1\nr8 += 1\n"
+LOADS = "if r2 == 3 goto T\nr3 = *(u8 *)({0} + 0)\nr0 = r3\nexit\nT: r3 = *(u8 *)({0} + 0)\nr0 = r3\nr0 += 1\nexit"
+WRITES = "r0 = 4\nif r2 == 3 goto T\nr0 += 1\n*(u8 *)(r1 + 1) = w3\ngoto E\nT: r0 += 2\n*(u8 *)(r1 + 1) = w3\nE: exit"
 CASES = {                                       # a pass, code, slots less
     "one of two numbers": (make_once, TWO.format("", "", "", "L"), 2),
     "what is done with it": (make_once, TWO.format(STORE, LOAD, STORE, "L"), 3),
@@ -48,7 +53,22 @@ CASES = {                                       # a pass, code, slots less
     "the same first": (merge_begins, "if r2 == 3 goto T\nr3 = r6\nr0 = r3\nexit\nT: r3 = r6\nr0 = r3\nr0 += 1\nexit", 2),
     "not what is asked": (merge_begins, "if r2 == 3 goto T\nr2 = r6\nr0 = r2\nexit\nT: r2 = r6\nr2 += 1\nr0 = r2\nexit", 0),
     "not what is there for others": (merge_begins, "if r7 == 4 goto T\nif r2 == 3 goto T\nr3 = r6\nr0 = r3\nexit\nT: r3 = r6\nr0 = r3\nr0 += 1\nexit", 0),
-    "not a place in memory": (merge_begins, "if r2 == 3 goto T\nr3 = *(u8 *)(r1 + 0)\nr0 = r3\nexit\nT: r3 = *(u8 *)(r1 + 0)\nr0 = r3\nr0 += 1\nexit", 0),
+    "not a place that has to be proved": (merge_begins, MOVED + LOADS.format("r8"), 0),
+    "a place of the context": (merge_begins, LOADS.format("r1"), 2),
+    "by a copy of its pointer": (merge_begins, "r8 = r1\n" + LOADS.format("r8"), 2),
+    "not by one that some ways move": (merge_begins, "r8 = r1\nif r7 == 9 goto B\nr8 += 1\nB: " + LOADS.format("r8"), 0),
+    "what is written there": (merge_begins, LOADS.format("r1").replace("r3 = *(u8 *)(r1 + 0)", "*(u8 *)(r1 + 0) = 9"), 2),
+    "not another octet": (merge_begins, LOADS.format("r1").replace("T: r3 = *(u8 *)(r1 + 0)", "T: r3 = *(u8 *)(r1 + 1)"), 0),
+    "not what the branch asks of": (merge_begins, LOADS.format("r1").replace("r3 = *(", "r2 = *("), 0),
+    "a call that is given nothing": (merge_begins, "r7 = r2\nif r7 == 3 goto T\ncall 2\nr0 = 1\nexit\nT: call 2\nr0 = 2\nexit", 1),
+    "not one that is given something": (merge_begins, "r7 = r2\nr1 = 1\nr2 = 2\nr3 = 3\nr4 = 4\nr5 = 5\n"
+                                         "if r7 == 3 goto T\ncall 3\nr0 = 1\nexit\nT: call 3\nr0 = 2\nexit", 0),
+    "not one whose results the branch asks of": (merge_begins, "call 2\nr0 &= 1\nif r0 == 1 goto T\ncall 2\nr0 = 1\nexit\nT: call 2\nr0 = 2\nexit", 0),
+    "the same written at last": (merge_tails, WRITES, 1),
+    "by the pointer that the context has": (merge_tails, WRITES.replace("if r2", "r8 = *(u64 *)(r1 + 24)\nif r2").replace("(r1 + 1)", "(r8 + 1)"), 1),
+    "not to another octet": (merge_tails, WRITES.replace("(r1 + 1) = w3\nE", "(r1 + 0) = w3\nE"), 0),
+    "not where one of two pointers is moved": (merge_tails, "r8 = r1\n" + WRITES.replace("(r1 + 1)", "(r8 + 1)").replace("T: r0 += 2", "T: r8 += 1"), 0),
+    "not by another pointer that the context has": (merge_tails, WRITES.replace("if r2", "r8 = *(u64 *)(r1 + 0)\nif r2").replace("(r1 + 1)", "(r8 + 1)"), 0),
     "not a branch, which leads elsewhere": (merge_begins, "if r2 == 3 goto T\nif r7 > 4 goto A\nr0 = 1\nexit\nT: if r7 > 4 goto B\nr0 = 2\nexit\n"
                                             "A: r0 = 3\nexit\nB: r0 = 4\nexit", 0),
     "a constant that is there": (drop_constants, "w5 = 0\nif r2 == 3 goto T\nw5 = 0\nr0 = r5\nexit\nT: r0 = 1\nr0 += r5\nexit", 1),
@@ -79,6 +99,19 @@ def test_once(name: str) -> None:
     assert (len(text) - len(better)) // 8 == less
     for shorter in (better, improve(text, [], small=True)[0]):
         assert ran(shorter) == ran(text)
+
+
+@pytest.mark.parametrize("pointer", ["r6 = r1", "r6 = *(u64 *)(r1 + 16)", "r6 = *(u64 *)(r1 + 24)", "r6 = *(u64 *)(r1 + 32)"])
+def test_what_needs_no_proof_is_taken_where_ways_have_met(pointer: str) -> None:
+    """The context, the record, the state, the output buffer; on one way r7 is another pointer than on the other."""
+    text = assemble(f"{pointer}\nr3 = *(u64 *)(r1 + 0)\nr4 = *(u64 *)(r1 + 8)\nr5 = *(u32 *)(r1 + 68)\nr7 = r3\nr3 += 4\n"
+                    "if r3 > r4 goto T\n*(u32 *)(r6 + 48) = 7\nw0 = *(u8 *)(r7 + 3)\nw0 &= 1\n*(u32 *)(r6 + 40) = w0\ngoto E\n"
+                    "T: *(u32 *)(r6 + 48) = 7\nw0 = 2\nr7 = r6\n*(u32 *)(r6 + 40) = w0\nE: exit")
+    better, _ = improve(text, [], small=True)
+    assert len(text) - len(better) >= 16
+    for one in (text, better):
+        report = verify(one, PROFILES["lpn"], record_size=64, state_size=64)
+        assert report.accepted, report.message
 
 
 LESS = "r4 = *(u16 *)(r1 + 0)\nr4 -= 1\n*(u16 *)(r1 + 0) = r4\n"

@@ -1,16 +1,17 @@
 """What both ways behind a branch begin with is done once, in front of it. Each way executes what it did."""
 from __future__ import annotations
 
+from .regions import regions
 from .rewrite import Line, Ways, reads_writes, repeated
-from .tails import needs_proof
+from .tails import Reached, needs_proof
 
 
 @repeated
 def merge_begins(code: list[Line]) -> bool:
-    ways = Ways(code)
+    ways, reached = Ways(code), regions(code)
     for i, branch in ways.lone_branches():
         on, to = code[i + 1], branch.target
-        if on is to or on in ways.to or on.insn != to.insn or not may_be_in_front(on, branch):
+        if on is to or on in ways.to or on.insn != to.insn or not may_be_in_front(on, branch, reached) or reached.get(on) != reached.get(to):
             continue
         for line in code:
             if line.target is branch:
@@ -21,8 +22,8 @@ def merge_begins(code: list[Line]) -> bool:
     return False
 
 
-def may_be_in_front(line: Line, branch: Line) -> bool:
+def may_be_in_front(line: Line, branch: Line, reached: Reached) -> bool:
     """Whether the branch asks what it asked when this has been executed, and a verifier does not need its answer for it."""
-    if line.target is not None or line.insn.is_exit or needs_proof(line.insn):
+    if line.target is not None or line.insn.is_exit or needs_proof(line, reached):
         return False
     return not reads_writes(line.insn)[1] & reads_writes(branch.insn)[0]

@@ -72,12 +72,13 @@ def backward(code: list[Line], effects: list[tuple[int, int]]) -> tuple[list[int
             return before, after
 
 
-def forward(code: list[Line], steps: list[Step | None], behind: Callable[[Instruction, Facts, bool], Facts]) -> list[Facts | None]:
+def forward(code: list[Line], steps: list[Step | None], behind: Callable[[Instruction, Facts, bool], Facts], given: Facts = 0) -> list[Facts | None]:
     """What is known before each instruction, on all ways to it; None where there is no way. `steps`: of each instruction what it does to
-    what is known, if that is always the same; else `behind(insn, facts, jumps)` is known behind it, where it jumps or where it does not."""
+    what is known, if that is always the same; else `behind(insn, facts, jumps)` is known behind it, where it jumps or where it does not. `given`: known
+    before the first one."""
     ways = jumps(code)
     before: list[Facts | None] = [None] * len(code)
-    before[0] = 0
+    before[0] = given
     todo = [0]
     while todo:
         i = todo.pop()

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..isa import ALU_OPS, Instruction
+from .regions import regions
 from .rewrite import Line, Ways, reads_writes, repeated
 from .tails import needs_proof
 
@@ -16,7 +17,7 @@ LONGEST = 4                                     # instructions that differ in on
 
 @repeated
 def make_once(code: list[Line]) -> bool:
-    ways = Ways(code)
+    ways, reached = Ways(code), regions(code)
     for i, branch in ways.lone_branches():
         to = ways.index[branch.target]
         length = length_of(code, to, code[i + 1])
@@ -29,7 +30,7 @@ def make_once(code: list[Line]) -> bool:
         if at is None:
             continue
         insn, other, behind = first[at].insn, second[at].insn, first[at + 1:]
-        if not adds_another(insn, other) or asked(branch) & changed(first[at:]) or any(needs_proof(line.insn) for line in behind):
+        if not adds_another(insn, other) or asked(branch) & changed(first[at:]) or any(needs_proof(line, reached) for line in behind):
             continue
         less = Line(replace(insn, imm=insn.imm - other.imm), None, first[at].source)
         first[at].insn = other

@@ -11,9 +11,11 @@ from collections.abc import Iterator
 
 from ..isa import ALU64, ALU_OPS, FRAME_POINTER, JA, Instruction
 from .flow import in_circles
-from .rewrite import Line, runs_in, sweep
+from .regions import regions
+from .rewrite import Line, reads_writes, runs_in, sweep
 
 Keys = dict[Line, tuple | None]
+Reached = dict[Line, int]                      # see regions.py
 
 ADD, SUB = ALU_OPS["ADD"], ALU_OPS["SUB"]
 
@@ -38,9 +40,10 @@ def merge_once(code: list[Line]) -> None:
     circle = in_circles(code)
     turning = Counter(circle)
     loops = [one if turning[one] > 1 else None for one in circle]
+    reached = regions(code)
     keys: Keys = {}
     for ends in ways_to_one_place(code):
-        for length, a, b in sorted(alike_pairs(code, ends, loops, keys), key=lambda pair: -pair[0]):
+        for length, a, b in sorted(alike_pairs(code, ends, loops, keys, reached), key=lambda pair: -pair[0]):
             for gone, kept in ((a, b), (b, a)):
                 span = {*range(gone - length, gone + 1), *range(kept - length, kept + 1)}
                 if len(span) == 2 * length + 2 and not span & changed and is_free(code, gone, kept, length):
@@ -65,45 +68,52 @@ def ways_to_one_place(code: list[Line]) -> Iterator[list[int]]:
             yield ends
 
 
-def alike_pairs(code: list[Line], ends: list[int], loops: list[int | None], keys: Keys) -> Iterator[tuple[int, int, int]]:
+def alike_pairs(code: list[Line], ends: list[int], loops: list[int | None], keys: Keys, reached: Reached) -> Iterator[tuple[int, int, int]]:
     """Ends with as many instructions alike before them, at least one."""
     left: dict[tuple | None, deque[int]] = {}   # by what their last instruction is
     for end in ends:
-        left.setdefault(shared_by(code[end - 1], keys), deque()).append(end)
+        left.setdefault(shared_by(code[end - 1], keys, reached), deque()).append(end)
     left.pop(None, None)
     for a in ends:
-        others = left.get(shared_by(code[a - 1], keys), ())
+        others = left.get(shared_by(code[a - 1], keys, reached), ())
         if others:
             others.popleft()                    # itself
         for b in others:
-            if length := alike(code, a, b, loops, keys):
+            if length := alike(code, a, b, loops, keys, reached):
                 yield length, a, b
 
 
-def alike(code: list[Line], a: int, b: int, loops: list[int | None], keys: Keys) -> int:
+def alike(code: list[Line], a: int, b: int, loops: list[int | None], keys: Keys, reached: Reached) -> int:
     """How many instructions before a and b are the same. Those of a loop are not those of another, or of none: it would be entered there, too."""
     n, most = 0, min(a, b)
-    while (n < most and loops[a - n - 1] == loops[b - n - 1] and (what := shared_by(code[a - n - 1], keys)) is not None
-           and what == shared_by(code[b - n - 1], keys)):
+    while (n < most and loops[a - n - 1] == loops[b - n - 1] and (what := shared_by(code[a - n - 1], keys, reached)) is not None
+           and what == shared_by(code[b - n - 1], keys, reached)):
         n += 1
     return n
 
 
-def shared_by(line: Line, keys: Keys) -> tuple | None:
+def shared_by(line: Line, keys: Keys, reached: Reached) -> tuple | None:
     """What instructions have in common that may be one, for a verifier too, which knows less where ways have met; None of one that is no other's.
     `keys` keeps it."""
     if line not in keys:
         insn = line.insn
-        keys[line] = None if needs_proof(insn) or insn.ends_block else (
-            line.target, insn.op, insn.dst, insn.src, insn.imm, insn.off if line.target is None else None)
+        keys[line] = None if needs_proof(line, reached) or insn.ends_block else (
+            line.target, insn.op, insn.dst, insn.src, insn.imm, insn.off if line.target is None else None, reached.get(line))
     return keys[line]
 
 
-def needs_proof(insn: Instruction) -> bool:
-    """What a helper is given, where memory is reached, how far a pointer moves: it may be known on each way, and not where they have met."""
+def needs_proof(line: Line, reached: Reached) -> bool:
+    """What a helper is given, where memory is reached, how far a pointer moves: it may be known on each way, and not where they have met. `reached`: memory
+    of which nothing has to be known."""
+    insn = line.insn
     base = insn.src if insn.is_load else insn.dst
-    return insn.is_call or (insn.is_load or insn.is_store or insn.is_atomic) and base != FRAME_POINTER \
+    return insn.is_call and not asks_nothing(insn) or (insn.is_load or insn.is_store or insn.is_atomic) and base != FRAME_POINTER and line not in reached \
         or insn.is_alu and insn.cls == ALU64 and insn.uses_reg and insn.code in (ADD, SUB)
+
+
+def asks_nothing(call: Instruction) -> bool:
+    """Whether a helper is given nothing."""
+    return reads_writes(call)[0] == 0
 
 
 def is_free(code: list[Line], gone: int, kept: int, length: int) -> bool:
