@@ -2,8 +2,9 @@
 
 What is in the buffer counts only once its length is said, at the deparser's end. A header that is built, by a codec above all, and then written as it
 is need not be kept in registers, or on the stack, until then: each number is stored once, where it belongs. So it is with those that are emitted first,
-plainly and one behind the other. Where one before is not valid, what follows is moved up when it is emitted, a unit at a time, in their order:
-over others that lay there, so those are none of which anything is read later. A chain that sends packets of its own on the way has the buffer for these.
+plainly and one behind the other; but not with what is taken as it lies in the packet, and no more than copied. Where one before is not valid, what follows is
+moved up when it is emitted, a unit at a time, in their order: over others that lay there, so those are none of which anything is read later. A chain that
+sends packets of its own on the way has the buffer for these.
 """
 from __future__ import annotations
 
@@ -24,6 +25,7 @@ def laid_out(program: ast.Program, record: RecordLayout, chain: Sequence[ast.Mod
     if not isinstance(last, ast.Deparser) or not isinstance(chain[0], ast.Parser) or sends(program):
         return out
     at = 0
+    expanded, taken = ({e.instance for e in effects(program) if e.kind == "extract" and (e.codec is None) is plain} for plain in (False, True))
     for s in last.body.statements:
         call = s.call if isinstance(s, ast.ExprStmt) else None
         if not isinstance(call, ast.Call) or call.target != "emit" or call.via is not None or not isinstance(call.args[0].type, HeaderType):
@@ -32,7 +34,7 @@ def laid_out(program: ast.Program, record: RecordLayout, chain: Sequence[ast.Mod
         if field is None or isinstance(field.type, Stack):
             break
         inst = record.by_field[field][0]
-        if inst.in_packet or inst.through or not inst.layout.fixed or inst in out:
+        if field in taken - expanded or inst.in_packet or inst.through or not inst.layout.fixed or inst in out:
             break
         out[inst] = at
         at += inst.layout.image_size
