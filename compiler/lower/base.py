@@ -108,6 +108,7 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Requirements, C
         self.ctx.name = "ctx"
         self._entry_values: dict[int, ir.Value] = {}
         self.entry_checks: list[ir.Value] = []  # pointers that must not lie beyond the packet's end
+        self.found_late: frozenset[ast.StructField] = frozenset()              # of a deparser alone: see found_late.py
         self.may_meet = False                   # what is refused; see cursor.py
         self.refused: list[Refused] = []
         self.may_pair = True                    # what a codec writes of two fields; see twins_written.py

@@ -197,6 +197,7 @@ class Deparsers:
         self.rejoined()
 
     def emit_valid(self, inst: Instance, call: ast.Call | None) -> None:
+        inst.found_here()
         shape = self.usual_shape(inst)
         if call is not None and call.via is not None:
             self.compress(call.via.codec, inst, call.via.args)

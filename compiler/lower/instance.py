@@ -26,6 +26,7 @@ class Instance(Place):
         self.layout, self.header = inst.layout, inst.header
         self.local = local                      # a parser's own header: not in the record
         self.in_record = (lower.record_in_memory or inst.field in lower.recorded) and not local     # else in variables alone
+        self.late = inst.field in lower.found_late and inst.in_packet and not local     # see found_late.py
         self.open = False                       # being extracted: fields read as they came from the wire
         self.known: tuple[int, int] | None = None       # (mask, value): bits of the first unit that are known here
         self.told: dict[ast.Field, Val] = {}    # fields that are told apart here; see parted.py
@@ -70,21 +71,35 @@ class Instance(Place):
     def load_from_record(self) -> None:
         """At the entry of a module that is not the parser: the record says what is valid and where it lies. It is not
         trusted: offsets beyond the packet are refused before the module does anything."""
+        if not self.late:
+            self.lower.b.store(self.recorded_valid(), self.valid_slot)
+            self.lower.entry_checks += self.find()
+
+    def recorded_valid(self) -> ir.Value:
         low, b = self.lower, self.lower.b
         flag = b.load(low.at(low.rec, self.inst.valid), typ=I8, align=1)
         # All who write it write 0 or 1: where it is copied, to another element of a stack, say, no branch makes it one of them.
-        flag.set_metadata("range", low.b.module.add_metadata([ir.Constant(I8, 0), ir.Constant(I8, 2)]))
-        b.store(b.icmp_unsigned("!=", flag, ir.Constant(I8, 0)), self.valid_slot)
+        flag.set_metadata("range", b.module.add_metadata([ir.Constant(I8, 0), ir.Constant(I8, 2)]))
+        return b.icmp_unsigned("!=", flag, ir.Constant(I8, 0))
+
+    def find(self) -> list[ir.Value]:
+        """Where the record says that it lies, which counts once it is compared with the packet's end."""
+        low, b, found = self.lower, self.lower.b, []
         for slot, offset in zip(self.base_slots, self.inst.bases):
             at = b.zext(b.load(low.at(low.rec, offset), typ=I16, align=2), I32)
-            pointer = low.at(low.pkt, at)
-            b.store(pointer, slot)
-            low.entry_checks.append(pointer)
+            found.append(low.at(low.pkt, at))
+            b.store(found[-1], slot)
+        return found
+
+    def found_here(self) -> None:
+        """What is late is looked for where it is valid."""
+        for pointer in self.find() if self.late else ():
+            self.lower.reject_unless(self.lower.b.icmp_unsigned("<=", pointer, self.lower.end), "RecordMismatch")
 
     # ---- validity
 
     def valid(self) -> ir.Value:
-        return self.lower.b.load(self.valid_slot, typ=I1)
+        return self.recorded_valid() if self.late else self.lower.b.load(self.valid_slot, typ=I1)
 
     def set_valid(self, value: bool | ir.Value) -> None:
         low = self.lower

@@ -29,7 +29,8 @@ from .again import repeatable
 from .base import Lowering
 from .bounded import BoundedLowering, copied
 from .debug import DebugInfo
-from .guess import Plan, is_short, parser_guesses
+from .found_late import found_late
+from .guess import Plan, deparser_guesses, is_short, parser_guesses
 from .in_place import in_place, sent_as_they_lie
 from .in_turn import in_turn
 from .laid_out import laid_out
@@ -132,6 +133,8 @@ class ProgramLowering:
             else:
                 chains = [list(hook.chain) for hook in self.program.hooks if decl in hook.chain]
                 low.in_place, low.lying_behind = self.in_place(*chains), self.lying_behind(*chains)
+                if self.target.window and not low.in_place and not low.worth_it(deparser_guesses(decl, self.record)).shapes:
+                    low.found_late = found_late(self.program, self.record, decl, chains) - low.stacks_in_turn - self.runs
                 low.deparser(decl, accept)
             low.finish()
         return Lowered(decl.name, KINDS[type(decl)], module, isinstance(decl, ast.Deparser), low.keeps_record, radio_part(decl))
