@@ -27,6 +27,7 @@ SIDE = "if r2 {} 3 goto T\nL: r0 = r3\nr0 += r4\nexit\nT: r3 += 7\nr4 = 1\ngoto 
 MOVED = "r8 = r1\nr8 += 1\n"
 LOADS = "if r2 == 3 goto T\nr3 = *(u8 *)({0} + 0)\nr0 = r3\nexit\nT: r3 = *(u8 *)({0} + 0)\nr0 = r3\nr0 += 1\nexit"
 WRITES = "r0 = 4\nif r2 == 3 goto T\nr0 += 1\n*(u8 *)(r1 + 1) = w3\ngoto E\nT: r0 += 2\n*(u8 *)(r1 + 1) = w3\nE: exit"
+TWICE = "if r2 == 3 goto T\nif r7 > 4 goto E\nr0 = 1\nexit\nT: if r7 > 4 goto E\nr0 = 2\nexit\nE: r0 = 3\nexit"
 CASES = {                                       # a pass, code, slots less
     "one of two numbers": (make_once, TWO.format("", "", "", "L"), 2),
     "what is done with it": (make_once, TWO.format(STORE, LOAD, STORE, "L"), 3),
@@ -71,6 +72,10 @@ CASES = {                                       # a pass, code, slots less
     "not by another pointer that the context has": (merge_tails, WRITES.replace("if r2", "r8 = *(u64 *)(r1 + 0)\nif r2").replace("(r1 + 1)", "(r8 + 1)"), 0),
     "not a branch, which leads elsewhere": (merge_begins, "if r2 == 3 goto T\nif r7 > 4 goto A\nr0 = 1\nexit\nT: if r7 > 4 goto B\nr0 = 2\nexit\n"
                                             "A: r0 = 3\nexit\nB: r0 = 4\nexit", 0),
+    "a branch that leads to one place": (merge_begins, TWICE, 1),
+    "not one that asks otherwise": (merge_begins, TWICE.replace("T: if r7 > 4", "T: if r7 > 5"), 0),
+    "not where others come to it": (merge_begins, "if r7 == 9 goto T\n" + TWICE, 0),
+    "one that leads back": (merge_begins, "if r7 == 9 goto E\nr1 = 9\nL: r1 += -1\n" + TWICE.replace("goto E", "goto L").replace("r7 > 4", "r1 > 4"), 1),
     "a constant that is there": (drop_constants, "w5 = 0\nif r2 == 3 goto T\nw5 = 0\nr0 = r5\nexit\nT: r0 = 1\nr0 += r5\nexit", 1),
     "not where it may be another": (drop_constants, "w5 = 0\nif r2 == 3 goto T\nw5 = 1\nT: w5 = 0\nr0 = r5\nexit", 0),
     "a copy that is there": (read_originals, "r5 = r6\nif r2 == 3 goto T\nr5 = r6\nr0 = r5\nT: r0 += r5\nexit", 1),
