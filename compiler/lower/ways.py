@@ -44,8 +44,11 @@ class Ways:
             required = self.required_of(s, rest)
             if required is not None:
                 del rest[:len(required.verifies)]
-            self.behind = rest
-            ways = self.merged([after for way in ways for after in (self.step(s, way) if required is None else self.step_required(s, required, way))])
+            after: list[Way] = []
+            for way in ways:
+                self.behind = rest              # a function that is put in line has statements, too
+                after += self.step(s, way) if required is None else self.step_required(s, required, way)
+            ways = self.merged(after)
         return ways
 
     def step(self, s: ast.Stmt, way: Way) -> list[Way]:
