@@ -19,7 +19,7 @@ TEXT = """
 header A { bit<8> kind; bit<8> more; }
 header B { bit<16> b; bit<16> c; }
 header C { bit<32> d; }
-header D { bit<8> n; varbit<64> rest sized (n[2:0]); }
+header D { bit<8> n; varbit<56> rest sized (8 * (bit<8>) n[2:0]); }
 header E { bit<8> e; bit<8> last; }
 codec Short() <-> C { tag 0b1010101, t:1; t { 0: inline(d); 1: d = 5; } }
 struct headers { A a; B b; C c; D d; E[3] e; }
@@ -100,3 +100,14 @@ def test_what_is_absent_takes_little() -> None:
         given = program(text.replace(EMITS, emits))
         executed.append(make_runner("engine", given, compiled=compile_program(given)).run(bytes(2)).insns)
     assert executed[1] - executed[0] <= 2 * 3
+
+
+def test_what_follows_is_counted() -> None:
+    """How much that is, a header in front asks before the others are emitted: those are of any size."""
+    text = TEXT.replace("bit<8> more; }", "bit<8> more; bit<8> len = sizeof(payload)[7:0]; }", 1).replace("h.c.d = h.c.d + 1;", "h.a.kind = 5;")
+    assert found(program(text)) >= {"b", "c", "d", "e"}
+    packets = []
+    for kind, more, size, rest in product((0, 1, 2, 3), range(16), (0, 3, 7), (b"", b"rest")):
+        body = bytes(range(4)) * (more & 1) + bytes(4) * (more >> 1 & 1) + bytes([size, *range(size)]) * (more >> 2 & 1) + bytes.fromhex("e100e201") * (more >> 3 & 1)
+        packets.append((bytes([kind, more, len(body + rest)]) + body + rest, {}))
+    run_case(Case(Program(text, {}, False), packets), VARIANTS)

@@ -197,7 +197,10 @@ class Deparsers:
         self.rejoined()
 
     def emit_valid(self, inst: Instance, call: ast.Call | None) -> None:
-        inst.found_here()
+        with inst.found_here():
+            self.emit_found(inst, call)
+
+    def emit_found(self, inst: Instance, call: ast.Call | None) -> None:
         shape = self.usual_shape(inst)
         if call is not None and call.via is not None:
             self.compress(call.via.codec, inst, call.via.args)

@@ -1,5 +1,6 @@
 """Headers that a deparser which is a container of its own names where it emits them and nowhere else: where they lie is looked for, and compared with the
-packet's end, where they are valid. Of those that are absent nothing is asked but that.
+packet's end, where they are valid. Of those that are absent nothing is asked but that. What a header in front asks of
+those behind it, how much they are, say, is looked for once more where it is asked (instance.py).
 """
 from __future__ import annotations
 

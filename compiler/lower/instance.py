@@ -1,7 +1,8 @@
 """A header instance while a module is lowered: its validity, where its units lie, reading and writing its fields."""
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import llvmlite.ir as ir
 
@@ -91,10 +92,22 @@ class Instance(Place):
             b.store(found[-1], slot)
         return found
 
-    def found_here(self) -> None:
+    @contextmanager
+    def found_here(self) -> Iterator[None]:
         """What is late is looked for where it is valid."""
-        for pointer in self.find() if self.late else ():
-            self.lower.reject_unless(self.lower.b.icmp_unsigned("<=", pointer, self.lower.end), "RecordMismatch")
+        if not self.late:
+            yield
+            return
+        low = self.lower
+        for pointer in self.find():
+            self.in_packet_or_refused(pointer)
+        low.b.store(ir.Constant(I1, 1), self.valid_slot)
+        self.late = False
+        yield
+        self.late = True
+
+    def in_packet_or_refused(self, pointer: ir.Value) -> None:
+        self.lower.reject_unless(self.lower.b.icmp_unsigned("<=", pointer, self.lower.end), "RecordMismatch")
 
     # ---- validity
 
@@ -190,6 +203,10 @@ class Instance(Place):
 
     def pointer(self, u: Unit) -> tuple[ir.Value, int]:
         """(base, constant offset) of a unit."""
+        if self.late:                           # others ask for it: how much follows them, say
+            base = self.lower.at(self.lower.pkt, self.lower._load(self.lower.rec, self.inst.bases[u.run], 2))
+            self.in_packet_or_refused(base)
+            return base, u.offset
         if self.inst.in_packet:
             return self.lower.b.load(self.base_slots[u.run], typ=PKT), u.offset
         return self.image, u.image

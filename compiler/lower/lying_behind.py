@@ -90,8 +90,7 @@ class LyingBehind:
             b.store(self.payload_pointer(), begin)
         for field in reversed(self.lying_behind):
             inst = self.elements(field)[0]      # of a stack no other is valid where this one is not
-            with b.if_then(inst.valid()):
-                inst.found_here()
+            with b.if_then(inst.valid()), inst.found_here():
                 place, offset = inst.pointer(inst.layout.units[0])
                 if self.tells_payload:
                     self._store(self.ctx, CTX_PAYLOAD, 4, self.distance(self.pkt, self.at(place, offset)))
