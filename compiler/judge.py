@@ -50,6 +50,7 @@ class Unit:
     deparses: bool = True                       # it may end with a deparser
     fresh: bool = False                         # compiled just now: its certificate is yet to be written
     foreign: bool = False                       # of another compiler: what needs ways told apart is accepted, too
+    constants: bytes | None = None              # what its read-only data hold, of one that is foreign
     uncertified: NoCertificate | None = None    # why there is none
     note: str | None = None                     # what is not in the form that was asked for, and why
 
@@ -63,7 +64,7 @@ class Unit:
     def analyse(self) -> tuple[Report, Analysis | None]:
         return analyse(self.text, PROFILES[self.profile], rodata=self.rodata, data=self.data, record_size=self.record_size,
                        state_size=self.state_size, out_size=self.out_size, line_map=self.lines, contexts=self.contexts, helpers=self.helpers if self.profile == "lpn" else None,
-                       sections=self.sections, apart=self.foreign)
+                       sections=self.sections, apart=self.foreign, constants=self.constants)
 
 
 Analyse = Callable[[Unit], tuple[Report, Analysis | None]]

@@ -31,6 +31,8 @@ def certified(text: bytes, report: Report, analysis: Analysis | None, sizes: Siz
         raise NoCertificate("it was not accepted")
     if analysis.graph.splits:
         raise NoCertificate("ways that meet in it had to be told apart to prove it")
+    if any(region.holds is not None for region in analysis.regions.values()):
+        raise NoCertificate("what its read-only data hold was used to prove it")
     if not report.clean32:
         raise NoCertificate(f"slot {report.wide[0]} may need more than 32 bits of a register", report.wide[0])
     if (slot := next((slot for slot, insn in analysis.graph.insns.items() if insn.is_local_call), None)) is not None:

@@ -30,6 +30,7 @@ class Region:
     read: bool = True
     write: bool = True
     align: int = 8
+    holds: bytes | None = None                        # what is in it in every run; None: anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,10 @@ class ContextDescriptor:
             if name in regions:
                 regions[name] = replace(regions[name], size=size)
         return replace(self, regions=regions)
+
+    def holding(self, name: str, content: bytes) -> ContextDescriptor:
+        """With what is in a region in every run."""
+        return self if name not in self.regions else replace(self, regions={**self.regions, name: replace(self.regions[name], size=len(content), holds=content)})
 
 
 def _at(fields: tuple[Field, ...], offset: int) -> Field | None:

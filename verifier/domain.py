@@ -9,6 +9,7 @@ common is not always seen at once, so arithmetic and joins may meet the empty se
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Collection
 from functools import lru_cache
 from weakref import WeakValueDictionary
 
@@ -169,6 +170,16 @@ def unsigned(lo: int, hi: int) -> Num:
 
 def signed(lo: int, hi: int) -> Num:
     return make(slo=lo, shi=hi)
+
+
+def hull(values: Collection[int]) -> Num:
+    """What these values, of which there is one at least, have in common."""
+    ones, some = M64, 0
+    for v in values:
+        ones, some = ones & v, some | v & M64
+    signs, low, low_signs = [s64(v) for v in values], [v & M32 for v in values], [s32(v) for v in values]
+    whole = [v & M64 for v in values]
+    return make(ones, some & ~ones, min(whole), max(whole), min(signs), max(signs), min(low), max(low), min(low_signs), max(low_signs)) or TOP
 
 
 @lru_cache(maxsize=None)

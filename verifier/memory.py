@@ -6,6 +6,7 @@ from .rules import Violation
 from .state import LOW_HALF, LEN, NUMBER, POINTER, State, Value, stack_bits
 
 OFFSET_LIMIT = 1 << 18                                # pointers stay within this distance of their region
+ENTRIES = 1 << 14                                     # of read-only data that are looked at for one load
 WORD = 4                                              # bytes that an access of the core has at most
 
 
@@ -164,7 +165,7 @@ class Memory:
         elif at.region.startswith("stack"):
             value = self._load_stack(s, at, size, slot)
         else:
-            value = d.of_size(size)
+            value = self._held(s, at, size, signed)
         if signed and at.region == "ctx" and self.profile.whole:
             self.fail(21, slot, f"a signed load of {count(size)} at context offset {at.off}", "load it and extend the register",
                       "no document says that the kernel extends what it puts there")
@@ -177,6 +178,19 @@ class Memory:
                 return None
             return self.fresh(s, slot, d.sign_extend(s.num(value), 8 * size))
         return value
+
+    def _held(self, s: State, at: Value, size: int, signed: bool) -> d.Num:
+        """What may be loaded of memory that nothing writes: of what it holds all that the address may lead to."""
+        holds = self.regions[at.region].holds if at.region in self.regions else None
+        (lo, hi), n, (m, r) = s.offsets(at), s.num(at), s.stride(at)
+        if holds is None or lo < 0 or hi + size > len(holds) or hi - lo > ENTRIES:
+            return d.of_size(size)
+        key = at.region, n, m, r, size, signed
+        if key not in self.held:
+            first = lo + (r - lo) % m if m else lo
+            places = [o for o in range(first, hi + 1, m or 1) if o in n]
+            self.held[key] = d.hull([int.from_bytes(holds[o:o + size], "little", signed=signed) for o in places]) if places else d.of_size(size)
+        return self.held[key]
 
     def _load_context(self, s: State, at: Value, size: int, slot: int):
         if at.sym:

@@ -3,14 +3,14 @@ from __future__ import annotations
 
 import gc
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from math import prod
 
 from . import cfg, unrolled, witness
 from .apart import MORE, OF_DATA, OF_LOOPS, OF_MORE, ROUNDS, TRIES, choices, flags, more
-from .descriptors import OUT_SIZE, TURN, ContextDescriptor, helper_specs
+from .descriptors import OUT_SIZE, TURN, ContextDescriptor, Region, helper_specs
 from .endless import explain
 from .fixpoint import Fixpoint
 from .loops import Bound, Shared, heaviest, rank
@@ -74,6 +74,7 @@ class Analysis:
     out: dict[tuple[cfg.Node, int], State | None]     # what leaves along an edge
     made: dict[cfg.Node, dict[int, int]]              # loop head -> symbol made there -> its place
     together: Together | None                         # loops that take octets, if there are several
+    regions: Mapping[str, Region]                     # with their sizes, and what they hold where that is known
     patient: bool = False                             # was more tried than is needed mostly? see Machine
 
     @property
@@ -146,11 +147,14 @@ def _further(again: Attempt, known: Attempt) -> bool:
 
 def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: int = 0, record_size: int = 0,
             state_size: int = 0, out_size: int = OUT_SIZE, helpers=None, line_map=None, contexts: tuple[str, ...] = (), sections: Iterable[Section] = (),
-            max_insns: int = MAX_INSNS, max_steps: int | None = None, max_facts: int = MAX_FACTS, apart: bool = False) -> tuple[Report, Analysis | None]:
+            max_insns: int = MAX_INSNS, max_steps: int | None = None, max_facts: int = MAX_FACTS, apart: bool = False,
+            constants: bytes | None = None) -> tuple[Report, Analysis | None]:
     """As `verify`, with the invariants when the container is accepted. `apart`: ways that meet are told apart where that makes it provable; such a
-    container has no certificate."""
+    container has no certificate, nor has one whose `constants` are known."""
     profile = replace(profile, contexts=tuple(contexts) or profile.contexts)
     profile = profile.with_sizes(rodata=rodata, data=data, rec=record_size, state=state_size, out=out_size)
+    if constants is not None:
+        profile = profile.holding("rodata", constants)
     steps = max(MAX_STEPS, STEPS_A_SLOT * (len(text) // 8)) if max_steps is None else max_steps
 
 
@@ -295,7 +299,7 @@ def _attempt(text: bytes, profile: ContextDescriptor, out_size: int, helpers, li
     report.clean32, report.wide = not machine.wide_slots, sorted(machine.wide_slots)
     report.helpers = sorted({i.imm for i in graph.insns.values() if i.is_call and not i.is_local_call})
     return report, Analysis(graph, fix.invariant, bounds, live, machine.touched, machine.aligned, machine.constants, machine.heads,
-                            machine.cuts, fix.out, fix.made_at, joint, patient), graph, None
+                            machine.cuts, fix.out, fix.made_at, joint, machine.regions, patient), graph, None
 
 
 @contextmanager
@@ -374,15 +378,16 @@ def _product(nest: list[cfg.Loop], bounds: dict[cfg.Node, int]) -> str:
 def verify(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: int = 0, record_size: int = 0,
            state_size: int = 0, out_size: int = OUT_SIZE, helpers=None, line_map=None, contexts: tuple[str, ...] = (),
            sections: Iterable[Section] = (), max_insns: int = MAX_INSNS, max_steps: int | None = None, max_facts: int = MAX_FACTS,
-           apart: bool = False) -> Report:
+           apart: bool = False, constants: bytes | None = None) -> Report:
     """Judge a text section under a context descriptor.
 
     `rodata`, `data`, `record_size`, `state_size`, `out_size`: sizes of these regions in bytes. `helpers`: rows of compiler/helpers.py
     or HelperSpec (None: those of the profile). `line_map`: rows (slot, file, line) in any order. `contexts`: where the container runs (rule 31). `sections`: of the file it is from (rule 12).
     `max_insns`: most executed instructions (rule 34); `max_steps` (None: as the text is long), `max_facts`: effort and memory (rule 38). `apart`: ways that meet are
-    told apart where that makes it provable."""
+    told apart where that makes it provable. `constants`: what the read-only data hold, where that is known."""
     return analyse(text, profile, rodata=rodata, data=data, record_size=record_size, state_size=state_size, out_size=out_size,
-                   helpers=helpers, line_map=line_map, contexts=contexts, sections=sections, max_insns=max_insns, max_steps=max_steps, max_facts=max_facts, apart=apart)[0]
+                   helpers=helpers, line_map=line_map, contexts=contexts, sections=sections, max_insns=max_insns, max_steps=max_steps, max_facts=max_facts, apart=apart,
+                   constants=constants)[0]
 
 
 def render(report: Report, color: bool = False, source: dict[str, list[str]] | None = None, name: str = "container") -> str:

@@ -73,7 +73,7 @@ def of_object(given: Input, target: str | None, sizes: dict[str, int], known: bo
                 continue
             units.append(Unit(program.function or program.section, code.text, profile, "object", len(code.rodata), len(code.data),
                               sizes.get("record_size", 0), sizes.get("state_size", 0), code.lines,
-                              sections=of_elf(elf, program, len(code.text)), foreign=True))
+                              sections=of_elf(elf, program, len(code.text)), foreign=True, constants=code.rodata))
     except ElfError as e:
         raise NoProgram(f"{shown(given.path)}: {e}", given.path, 1) from None
     except DAMAGE as e:

@@ -75,7 +75,9 @@ static void make_input(it_machine *m, const it_program *p, uint64_t *rng)
     m->length = some_length(p, rng);
     fill(p, m->packet, m->length + p->window, rng);
     for (uint32_t i = 2; i < IT_REGIONS; i++)
-        if (p->regions[i].used)
+        if (p->regions[i].used && p->regions[i].holds)
+            memcpy(m->region[i], p->regions[i].holds, p->regions[i].size);
+        else if (p->regions[i].used)
             fill(p, m->region[i], p->regions[i].size, rng);
     for (uint32_t i = 0; i < p->n_fields; i++) {
         const it_field *f = &p->fields[i];

@@ -159,6 +159,8 @@ class Claims:
                 raise ValueError(f"{name} has {region.size} bytes, the instrumented interpreter has {LARGEST} for it")
             row = regions[REGIONS[name]]
             row.size, row.align, row.read, row.write, row.used = region.size, region.align, region.read, region.write, True
+            if region.holds:
+                row.holds = self._array("const uint8_t *", region.holds)
         for name in ("pkt", "ctx"):
             regions[REGIONS[name]].align = 8
         for row in regions:

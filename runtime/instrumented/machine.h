@@ -53,6 +53,7 @@ typedef struct { uint64_t bound; uint32_t member, pad; } it_loop;
 typedef struct {
     uint32_t size, align;
     uint8_t read, write, used, pad[5];
+    const uint8_t *holds;               /* `size` bytes, in every run; NULL: any */
 } it_region;
 /** A slot of the context; `kind` 0: a number up to `max`, 1: pointer to `region`, 2: the packet's end. */
 typedef struct { uint32_t offset, width; uint8_t kind, region, writable, pad; uint32_t max; } it_field;

@@ -1,7 +1,8 @@
 """Ordinary eBPF C in c/, and what clang-19 -O2 makes of it: NAME.c, and NAME.hex with one line a version of the instruction set and variant,
-`v3 good RODATA TEXT` (bytes of read-only data, the text in hex). `python tests/verifier/csources.py` compiles them again.
+`v3 good RODATA TEXT` (bytes of read-only data; the text in hex). `python tests/verifier/csources.py` compiles them again.
 
-`good` must be accepted; `twin` (-DTWIN) has the mistake its comment tells, and must be refused by one of the rules named there. `// apart`: ways that meet are told apart for it, as they are of an object.
+`good` must be accepted; `twin` (-DTWIN) has the mistake its comment tells, and must be refused by one of the rules named there. `// apart`: ways that meet are told apart for it, as they are of an object;
+`// constants`: what its read-only data hold is known, too (RODATA is in hex then); `// versions v3 v4`: of the instruction set, for which it must be so.
 """
 from __future__ import annotations
 
@@ -26,6 +27,7 @@ class Compiled:
     variant: str
     rodata: int
     text: bytes
+    constants: bytes | None = None                    # what the read-only data hold, where the program needs that to be known
 
     @property
     def rules(self) -> set[int]:
@@ -35,14 +37,24 @@ class Compiled:
     @property
     def apart(self) -> bool:
         """Must ways be told apart for it?"""
-        return "\n// apart\n" in (FOLDER / f"{self.name}.c").read_text()
+        return said(self.name, "apart") is not None
 
     def report(self) -> Report:
-        return verify(self.text, XDP, rodata=self.rodata, apart=self.apart)
+        return verify(self.text, XDP, rodata=self.rodata, apart=self.apart, constants=self.constants)
 
 
 def names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.c"))
+
+
+def said(name: str, what: str) -> str | None:
+    """What stands behind a word in a program's comments; None: it is not there."""
+    found = re.search(rf"^// {what}\b(.*)$", (FOLDER / f"{name}.c").read_text(), re.M)
+    return found and found[1]
+
+
+def cpus(name: str) -> tuple[str, ...]:
+    return tuple((said(name, "versions") or " ".join(CPUS)).split())
 
 
 def committed() -> list[Compiled]:
@@ -50,7 +62,8 @@ def committed() -> list[Compiled]:
     for name in names():
         for line in (FOLDER / f"{name}.hex").read_text().splitlines():
             cpu, variant, rodata, text = line.split()
-            out.append(Compiled(name, cpu, variant, int(rodata), bytes.fromhex(text)))
+            constants = bytes.fromhex(rodata) if said(name, "constants") is not None else None
+            out.append(Compiled(name, cpu, variant, int(rodata) if constants is None else len(constants), bytes.fromhex(text), constants))
     return out
 
 
@@ -60,7 +73,7 @@ def compiled(name: str, cpu: str, variant: str, folder: Path) -> Compiled:
     flags = ["-DTWIN"] if variant == "twin" else []
     subprocess.run([str(CLANG), "-O2", "-target", "bpf", f"-mcpu={cpu}", "-Wall", "-Werror", *flags, "-c", FOLDER / f"{name}.c", "-o", out], check=True)
     code = read_object(out.read_bytes(), "xdp")
-    return Compiled(name, cpu, variant, len(code.rodata), code.text)
+    return Compiled(name, cpu, variant, len(code.rodata), code.text, code.rodata if said(name, "constants") is not None else None)
 
 
 def main() -> None:
@@ -68,10 +81,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in names():
             lines = []
-            for cpu in CPUS:
+            for cpu in cpus(name):
                 for variant in VARIANTS:
                     one = compiled(name, cpu, variant, Path(folder))
-                    lines.append(f"{cpu} {variant} {one.rodata} {one.text.hex()}\n")
+                    lines.append(f"{cpu} {variant} {one.rodata if one.constants is None else one.constants.hex()} {one.text.hex()}\n")
             (FOLDER / f"{name}.hex").write_text("".join(lines))
 
 

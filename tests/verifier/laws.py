@@ -105,6 +105,8 @@ def broken(seed: int = 1, count: int = 160, pairs: int = 400) -> Iterator[str]:
                         yield f"{x} {name} {y} ({wide}) is left out"
                 if cut is not None and not (d.leq(cut[0], a) and d.leq(cut[1], b)):
                     yield f"{name} makes {a} or {b} larger"
+        if missing := [m for m in (*xs, *ys) if m not in d.hull([*xs, *map(d.s64, ys)])]:
+            yield f"{missing[0]} is not among those it is one of"
         both, met = d.join(a, b), d.meet(a, b)
         if not all(m in both for m in (*xs, *ys)) or not (d.leq(a, both) and d.leq(b, both)):
             yield f"the join of {a} and {b}"
