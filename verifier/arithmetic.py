@@ -392,13 +392,22 @@ class Arithmetic(Memory):
             self.fail(24, slot, "32-bit arithmetic truncates a pointer", "only the difference of two pointers may be taken in 32 bits",
                       f"the result depends on where {a.named or b.named} lies in memory")
             return None
+        if name == "OR" and wide and POINTER in kinds and self.disjoint(s, a, b):
+            name = "ADD"
         if name not in ("ADD", "SUB") or (name == "ADD" and a.kind == b.kind) or (name == "SUB" and b.kind == POINTER):
             self.fail(23, slot, f"{name} is no operation on a pointer", "add or subtract a bounded number" if name != "OR" else
-                      "add a bounded number; compilers make an OR of `table[i & 7]` where a table on the stack is aligned by 8: let a byte stand before it, in a struct",
+                      "add a bounded number, or align the pointer above all bits of the number",
                       f"the result would point anywhere, or show where {(a if a.kind == POINTER else b).named} lies")
             return None
         pointer, n = (a, b) if a.kind == POINTER else (b, a)
         return self.move_pointer(s, slot, name, pointer, n)
+
+    def disjoint(self, s: State, a: Value, b: Value) -> bool:
+        """A number of which all bits lie below those of a pointer's address: where that is aligned compilers make an OR of the sum."""
+        pointer, n = (a, b) if a.kind == POINTER else (b, a)
+        at, low = s.num(pointer), s.num(n)
+        some = low.bits | low.mask
+        return n.kind == NUMBER and some < self._base(pointer) and not some & (at.bits | at.mask)
 
     def move_pointer(self, s: State, slot: int, name: str, p: Value, n: Value) -> Value | None:
         if p.region == "ctx" and n.sym:

@@ -92,6 +92,8 @@ int it_arithmetic(it_machine *m, uint8_t op, uint32_t dst, uint32_t src, int off
         return it_set(m, dst, ~a & mask, IT_LOW_COMPLEMENT, ar);
     if (code == 0x00 && !wide && ((ac && bp) || (ap && bc)))
         return ar != br ? it_fail(m, F_OTHER_REGION, dst, ar, br) : it_set(m, dst, (a + b) & mask, IT_NUM, 0);
+    if (code == 0x40 && wide && !(a & b) && (ak == IT_PTR) != (bk == IT_PTR) && (ak == IT_NUM || bk == IT_NUM))
+        code = 0x00;                    /* without a bit of both it is the sum */
     if (ac || bc || (code != 0x00 && code != 0x10))
         return it_fail(m, F_POINTER_ARITHMETIC, dst, code, 0);
     if (code == 0x10 && ak != IT_NUM && bk != IT_NUM) {
