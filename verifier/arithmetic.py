@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..compiler import isa
 from ..compiler.isa import ALU_NAMES, Instruction
-from . import affine, derived, domain as d, summands
+from . import affine, chains, derived, domain as d, summands
 from .affine import MAX_LINES
 from .memory import OFFSET_LIMIT, Memory, sample, spread
 from .state import COMPLEMENT, LEN, LOW_COMPLEMENT, LOW_HALF, NULLABLE, NUMBER, POINTER, State, Value, number
@@ -104,11 +104,10 @@ class Arithmetic(Memory):
         elif name == "XOR" and a.sym and nb.is_const and nb.ulo == (d.M64 if wide else d.M32) and (wide or na.uhi <= d.M32):
             ones = number(nb.ulo)                     # less the number: so compilers take 1 and another one off together, `len - 1 - x` is `len + ~x`
             return self._exact(s, slot, ones, a, d.alu("XOR", na, nb, wide), *self.difference(s, a, ones), True)
-        elif name == "OR" and wide and nb.is_const and not nb.ulo & d.M32:
-            if na.bits & nb.ulo == nb.ulo:
-                return a                              # it has these bits
-            if not (na.bits | na.mask) & nb.ulo:      # it has none of them: so clang makes a negative number of one of 32 bits
-                return self.addition(s, slot, a, b, wide)
+        elif name == "OR" and wide and nb.is_const and not nb.ulo & d.M32 and na.bits & nb.ulo == nb.ulo:
+            return a                                  # it has these bits
+        elif name in ("OR", "XOR") and not (na.bits | na.mask) & (nb.bits | nb.mask) & (d.M64 if wide else d.M32):
+            return self.addition(s, slot, a, b, wide) # no bit of both: nothing is carried
         if name in ("MUL", "LSH") and a.sym and nb.is_const and (known := self.known_multiple(s, a, nb.ulo if name == "MUL" else 1 << nb.ulo, SHI if wide else d.M32)):
             return known
         if name == "AND" and a.sym and nb.is_const and (again := derived.made_before(s, *derived.bits_in(s, a.sym, a.off, 0, mask))):
@@ -287,7 +286,7 @@ class Arithmetic(Memory):
     def less(self, s: State, slot: int, a: Value, b: Value, n: d.Num, wide: bool) -> Value | None:
         """Their sum, where one is a constant less an unknown: the other one, less that; None if it is not that. `n`: what is known of it."""
         for x, y in (a, b), (b, a):
-            v, w, c = s.defs.get(y.sym, (0, LEN, 0))
+            v, w, c = s.defs.get(y.sym) or next(((v, base, c) for (z, v), (base, k, c) in s.lines.items() if z == y.sym and k == -1 and not base and v in s.vars), (0, LEN, 0))
             if w or not x.sym:
                 continue
             off = x.off + y.off + c
@@ -326,12 +325,17 @@ class Arithmetic(Memory):
         if not wide and -d.M32 <= lo and hi < 0 and na.uhi <= d.M32 and nb.uhi <= d.M32:     # it surely goes through 0
             around = d.M32 + 1
             return self._exact(s, slot, a._replace(off=a.off + around), b, n, lo + around, hi + around, True)
-        return self._exact(s, slot, a, b, n, lo, hi, wide and SLO <= lo and hi <= SHI or
-                           0 <= lo and hi <= d.M32 and na.uhi <= d.M32 and nb.uhi <= d.M32)
+        small = na.uhi <= d.M32 and nb.uhi <= d.M32
+        out = self._exact(s, slot, a, b, n, lo, hi, wide and SLO <= lo and hi <= SHI or 0 <= lo and hi <= d.M32 and small)
+        if self.patient and not wide and small and (lo < 0 or hi > d.M32) and out.sym:      # a comparison behind it may say that it has not gone through 0
+            whole = self.fresh_symbol(s, slot, d.signed(lo, hi) or d.TOP, 1)
+            summands.define(s, whole, b.sym, a.sym, a.off - b.off)
+            s.halves[out.sym] = whole, 0, d.M32
+        return out
 
     def difference(self, s: State, a: Value, b: Value) -> tuple[int, int]:
         """Bounds of b - a."""
-        lo, hi = s.gap(a.sym, b.sym)
+        lo, hi = chains.gap(s, a.sym, b.sym) if self.patient else s.gap(a.sym, b.sym)
         return lo + b.off - a.off, hi + b.off - a.off
 
     def _exact(self, s: State, slot: int, a: Value, b: Value, n: d.Num, lo: int, hi: int, exact: bool) -> Value:

@@ -30,6 +30,9 @@ class Branches(Memory):
                 self._clean_comparison(s, slot, name, a, b)
             if self.patient and a.sym and not b.sym and name not in EQUAL:
                 self.compared.setdefault(a.sym, set()).add(b.off - a.off)
+            if self.patient and a.sym and b.sym and name in ("JEQ", "JNE"):
+                (p, n), (q, m) = sorted(((a.sym, a.off), (b.sym, b.off)))
+                self.equated.setdefault((p, q), set()).add(n - m)
             self._name_sum(s, slot, a, b)
             self._name_sum(s, slot, b, a)
             taken = s.copy()
@@ -123,6 +126,7 @@ class Branches(Memory):
             return False
         if not (a.sym and b.sym) or name in ("JSET", "JNSET"):
             return True
+        na, nb = s.num(a), s.num(b)                   # where a number is no lower half of another one, what the comparison has left of it
         if wide and name in ("JSLT", "JSLE", "JSGT", "JSGE", "JEQ", "JNE"):
             exact = True
         elif wide:

@@ -245,7 +245,7 @@ class Fixpoint:
                                     f"after {turn} turns of the search more is still possible at its head than before")
                 if turn >= WIDEN_AFTER:
                     widen(old, new, frozenset(self.made_at[head]), lambda sym: self.steps_at(loop, turn, sym, moved[sym]),
-                          self.machine.profile.max_packet, turn >= GIVE_UP_AFTER // 6)
+                          self.machine.profile.max_packet, self.machine.equated, turn >= GIVE_UP_AFTER // 6)
                     moved.update(sym for sym in self.made_at[head] if sym in new.vars and sym in old.vars and new.vars[sym] != old.vars[sym])
                 if turn == WIDEN_AFTER and old.filled:
                     new.filled = filled.once_more(old, new)

@@ -1,14 +1,14 @@
 """What is known where ways meet: the state that all of several are within, and widening, which makes joins stop growing."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import product
 from math import gcd
 
 from . import affine, domain as d, exclusive, filled, octets, summands
 from .affine import MAX_LINES
 from .places import Places, joined_places, no_constants
-from .state import ALL_LEFT, INF, LEN, MADE_OF, MAX_DIFFS, MAX_NEAR, NEAR, NUMBER, State, Value, congruent
+from .state import INF, LEN, MADE_OF, MAX_DIFFS, MAX_NEAR, NEAR, NUMBER, State, Value, congruent
 
 ZERO = d.const(0)
 FAR = 1 << 16                                         # of places: further than any region goes
@@ -191,7 +191,7 @@ def _join_strides(states, syms, offs):
 def _join_defs(out, states, members, kept):
     """x = w - v + c survives where it holds in every state for the joined x, v and w."""
     if any([s.defs for s in states]):
-        _join_differences(out.defs, [ALL_LEFT | s.defs for s in states], members, kept)
+        _join_differences(out.defs, [s.defs for s in states], members, kept)
     if all([s.added for s in states]):
         _join_differences(out.added, [s.added for s in states], members, kept)
 
@@ -199,11 +199,12 @@ def _join_defs(out, states, members, kept):
 def _join_differences(made, known, members, kept):
     zeros = no_constants(len(known))
     for sym, (syms, offs) in list(members.items()):
-        if syms[0] not in known[0]:
-            continue
         differences = [each.get(a) for each, a in zip(known, syms)]
-        if None in differences:
-            continue
+        if None in differences:                       # where nothing is taken off, it is all of it: its difference from 0
+            whole = next((t[1] for t in differences if t), 0)
+            if not whole or any([t is None and a != whole for t, a in zip(differences, syms)]):
+                continue
+            differences = [t or (0, whole, 0) for t in differences]
         parts = []
         for k in (0, 1):
             wanted = tuple([x[k] for x in differences])
@@ -355,14 +356,19 @@ def _join_ends(out: State, states: list[State], cursors: set[int]) -> None:
             out.diff[LEN, x] = min([lo for lo, _ in gaps]), most
 
 
-def widen(old: State, new: State, fresh: frozenset, steps: Callable[[int], list[int]], longest: int, apart: bool = False) -> None:
-    """Make `new` (a join that includes what led to `old`) an upper bound that stops growing, in place. No packet is longer than `longest`.
+def widen(old: State, new: State, fresh: frozenset, steps: Callable[[int], list[int]], longest: int, equated: dict[tuple[int, int], set[int]],
+          apart: bool = False) -> None:
+    """Make `new` (a join that includes what led to `old`) an upper bound that stops growing, in place. No packet is longer than `longest`. `equated`: two symbols
+    -> differences at which a comparison asks whether they are equal: what comes to that in steps of 1 does not go beyond.
 
     apart: differences between symbols of this head go where one of the two moved; otherwise a symbol's bounds and its
     differences, widened in turns, can each pull the other back for ever."""
     if apart:
         moved = {sym for sym in fresh if sym in new.vars and (sym not in old.vars or new.vars[sym] != old.vars[sym])}
         new.diff = {key: b for key, b in new.diff.items() if not (moved & set(key) and fresh.issuperset(key))}
+    for pair in equated:
+        if not fresh.isdisjoint(pair) and all([sym in each.vars for each in (old, new) for sym in pair]):
+            new.diff.setdefault(pair, new.gap(*pair))     # the bounds, which say it yet, are about to say less
     for sym in fresh:
         if sym in new.vars and sym in old.vars:
             wide = d.widen(old.vars[sym], new.vars[sym], steps(sym))
@@ -377,7 +383,8 @@ def widen(old: State, new: State, fresh: frozenset, steps: Callable[[int], list[
                 continue
             known = old.gap(*key)                     # it was no more than the bounds say, which are about to say less
         lo, hi = min(lo, known[0]), max(hi, known[1])     # nor shrink again: it would grow once more as soon as the bounds do
-        new.diff[key] = (lo if lo >= known[0] else -_beyond(-lo)), (hi if hi <= known[1] else _beyond(hi))
+        asked = equated.get(key, ())
+        new.diff[key] = (lo if lo >= known[0] else -_beyond(-lo, [-n for n in asked])), (hi if hi <= known[1] else _beyond(hi, asked))
         if key[0] == LEN and key[1] in fresh:         # however wide it was made, a place before the packet's end is before that of the longest one
             new.vars[key[1]] = d.within(new.vars[key[1]], -INF, longest + new.diff[key][1]) or new.vars[key[1]]
     new.lines = {key: line for key, line in new.lines.items() if old.lines.get(key, line) == line}
@@ -388,6 +395,8 @@ def widen(old: State, new: State, fresh: frozenset, steps: Callable[[int], list[
         octets.widened(old, new, apart)
 
 
-def _beyond(most: int) -> int:
-    """Where a difference that grew goes on to: a place that is before the packet's end, or not far behind it, mostly stays so."""
-    return next((step for step in NEAR if most <= step), INF)
+def _beyond(most: int, asked: Collection[int]) -> int:
+    """Where a difference that grew goes on to: a place that is before the packet's end, or not far behind it, mostly stays so; and so does what is before one that
+    it is compared with."""
+    steps = sorted({*NEAR, *[n + less for n in asked for less in (-1, 0)]}) if asked else NEAR
+    return next((step for step in steps if most <= step), INF)

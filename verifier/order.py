@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from . import affine, domain as d, exclusive, filled, octets
-from .state import ALL_LEFT, LEN, LOW_HALF, MADE_OF, NUMBER, POINTER, UNUSABLE, State, Value, congruent, stack_bits
+from .state import LEN, LOW_HALF, MADE_OF, NUMBER, POINTER, UNUSABLE, State, Value, congruent, stack_bits
 
 
 class Gap(str):
@@ -93,10 +93,10 @@ def leq(a: State, b: State, local=None) -> str | None:
     for x, row in b.bits.items():
         if a.bits.get(x) != row or any(to.get(y) != (y, 0) for y in {x} | row.roots):
             return f"bits of symbol {x}"
-    for ours, theirs in ((ALL_LEFT | a.defs if b.defs else a.defs, b.defs), (a.added, b.added)):
+    for ours, theirs in (a.defs, b.defs), (a.added, b.added):
         for x, (v, w, c) in theirs.items():
             (sx, ox), (sv, ov), (sw, ow) = to[x], to[v], to[w]
-            if ours.get(sx) != (sv, sw, c - ox + ow - ov):
+            if ours.get(sx, (0, sx, 0)) != (sv, sw, c - ox + ow - ov):     # less nothing it is itself
                 return f"definition of symbol {x}"
     if (span := filled.lost(a, b, to)) is not None:
         return f"stack bytes {span} not written"

@@ -23,7 +23,6 @@ CLOBBERED, STALE, MIXED = "clobbered", "stale packet pointer", "pointer or numbe
 BROKEN = "what an instruction that breaks a rule gives"  # `off` is its slot
 UNUSABLE = {CLOBBERED, STALE, MIXED, BROKEN}
 NEAR = (0, 16, 48)                                    # octets
-ALL_LEFT = {LEN: (0, LEN, 0)}                         # of State.defs: behind the packet's begin all of it is left
 ALWAYS = frozenset((0, LEN))                          # symbols that no place needs to refer to
 INF = 1 << 70
 MAX_DIFFS = 400                                       # differences remembered at a time (rule 38); forgetting is sound

@@ -46,11 +46,12 @@ def note(s: State, x: int, v: int, w: int, c: int) -> None:
 
 
 def define(s: State, x: int, v: int, w: int, c: int) -> None:
-    """x = w - v + c. Less than what is left of the packet behind a cursor is what is left behind one that far on, if there is one."""
+    """x = w - v + c. Less than what is left behind a cursor, of the packet or of something in it, is what is left behind one that far on, if there is one."""
     s.defs[x] = v, w, c
     cursor, end, c0 = s.defs.get(w, (0, 0, 0))
-    if end == LEN and (further := sum_of(s, v, cursor)):
-        s.defs[x] = further[0], LEN, c + c0 - further[1]
+    if end and (further := sum_of(s, v, cursor)):
+        s.added.setdefault(x, (v, w, c))
+        s.defs[x] = further[0], end, c + c0 - further[1]
 
 
 def together(s: State, low: int, high: int, y: int) -> None:

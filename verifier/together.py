@@ -135,7 +135,7 @@ def _followed(fix: Fixpoint, max_steps: int, max_facts: int, cursors: Mapping[No
     if len(cursors) < 2 or not apart and not any(loop.head in cursors and _inside(loop, cursors) for loop in fix.graph.loops):
         return Tried()
     machine = Machine(fix.machine.profile, fix.machine.helpers)       # one of its own: what is told of the container is not to depend on this search
-    machine.kept = fix.machine.kept
+    machine.kept, machine.patient = fix.machine.kept, fix.machine.patient
     following = Following(fix.graph, machine, max_steps, max_facts, cursors)
     try:
         following.run()
