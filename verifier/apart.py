@@ -48,6 +48,20 @@ def nearest(graph: Graph, slot: int) -> Iterator[Node]:
                 todo.append(before)
 
 
+def inside(graph: Graph, slot: int, most: int, room: int) -> list[int]:
+    """As `more`, of the blocks where ways meet in a loop that begins at an instruction: of a binary search either end moves, and each way back says which."""
+    heads = {loop.head for loop in graph.loops}
+    within = {node for loop in graph.loops if loop.head.first == slot for node in loop.body} - heads
+    out: list[int] = []
+    for node in nearest(graph, slot):
+        if node in within:
+            room -= (len(node.preds) - 1) * len(node.code)
+            if room < 0 or len(out) == most:
+                break
+            out.append(node.id)
+    return out
+
+
 def more(graph: Graph, slot: int, most: int, room: int) -> list[int]:
     """Numbers of at most so many nodes to copy, the nearest ones, as long as there is room for the copies."""
     out: list[int] = []

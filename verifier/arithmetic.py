@@ -11,6 +11,8 @@ from .state import COMPLEMENT, LEN, LOW_COMPLEMENT, LOW_HALF, NULLABLE, NUMBER, 
 SLO, SHI = -(1 << 63), (1 << 63) - 1
 MAKING = {"AND", "LSH", "RSH", "DIV", "MUL"}           # of whose results is kept how they were made
 
+HALVING = ("RSH", 1), ("DIV", 2)
+
 
 class Arithmetic(Memory):
     """The part of the machine that computes. The rest is in transfer.py."""
@@ -85,6 +87,8 @@ class Arithmetic(Memory):
             limit = d.M32 >> 1 if name[0] == "S" else d.M32
             if wide and max(na.uhi, nb.uhi) > limit:
                 self.unclean(slot)
+            if name[0] == "S" and (min(na.slo, nb.slo) if wide else min(na.slo32, nb.slo32)) >= 0:
+                name = name[1:]                       # of two that are not negative it is the same
         elif name in ("LSH", "RSH", "ARSH"):
             nb, width = (nb, 64) if wide else (d.low32(nb), 32)
             if nb.uhi >= width:
@@ -113,6 +117,8 @@ class Arithmetic(Memory):
         if name == "AND" and a.sym and nb.is_const and (again := derived.made_before(s, *derived.bits_in(s, a.sym, a.off, 0, mask))):
             return Value(NUMBER, None, again, 0)
         out = self.fresh(s, slot, d.alu(name, na, nb, wide))
+        if name == "ARSH" and self.patient and (na.slo if wide else na.slo32) >= 0 and na.uhi <= (SHI if wide else d.M32):
+            name = "RSH"                              # of what is not negative it is the same
         if out.sym and a.sym and name in MAKING:
             self.made_of(s, slot, name, a, b, out.sym, wide)
         if name == "LSH" and out.sym and b.sym and not b.off and (wide or s.num(b).uhi <= d.M32) and na.is_const and 0 < na.ulo << nb.uhi <= (SHI if wide else d.M32):
@@ -131,6 +137,10 @@ class Arithmetic(Memory):
         k = 0 if not by.is_const else by.ulo if name == "DIV" else 1 << by.ulo if name == "RSH" else 0
         if k and a.sym:
             s.learn_gap(a.sym, out, a.off + n.uhi // k - n.uhi, a.off + n.ulo // k - n.ulo)
+            whole, unit = s.rounded.get(a.sym, (0, 0))          # where bits were cut off first that the division loses, too
+            if unit and k % unit == 0 and not a.off and whole in s.vars:
+                n = s.vars[whole]
+                s.learn_gap(whole, out, n.uhi // k - n.uhi, n.ulo // k - n.ulo)
         elif name == "MOD" and b.sym:
             s.learn_gap(b.sym, out, b.off - by.uhi, b.off - 1)
 
@@ -168,6 +178,9 @@ class Arithmetic(Memory):
                 s.masked[out] = y, low, mask
         elif name == "DIV" and counter and k > 1 and n.uhi <= limit:
             s.quotients[out] = a.sym, k
+        if (name, k) in HALVING and n.uhi <= limit:
+            total, unit = s.rounded.get(a.sym, (a.sym, 0)) if not a.off else (a.sym, 0)     # where the lowest bit was cut off first
+            summands.halfway(s, out, total if unit <= 2 else a.sym, a.off)
         if name in ("MUL", "LSH", "DIV", "RSH") and k and n.uhi <= limit:
             self.multiple(s, slot, name in ("MUL", "LSH"), a, k if name in ("MUL", "DIV") else 1 << k, out, limit)
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import permutations
 from types import MappingProxyType
 from typing import Any, Union
 
 from . import shrinking
 from .cfg import Graph, Loop, Node
 from .rules import Violation
-from .state import INF, LEN, State, Value
+from .state import INF, LEN, NUMBER, State, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +77,27 @@ def rank(loop: Loop, head: State, back: list[State | None], symbols: dict[int, i
         moved.append(f"{place_name(symbols[sym])} moves by {'at least ' if lo != hi else ''}{step if lo > 0 else -step}")
         if most <= 1 << 32 and (best is None or most < best[0]):
             best = most, f"{moved[-1]} a turn"
+    if best is None:
+        best = _approaching(head, back, {sym: symbols[sym] for sym in {v.sym for v in at_head.values()} & set(symbols)}, at_head, after)
     if best:
         return best
     known = f"{', '.join(moved[:3])}, but no comparison bounds it" if moved else "nothing is known to move by a constant in every turn and to stay in bounds"
     raise Violation(33, loop.head.first, f"no counter bounds the loop: {known}",
                     "count in one direction and compare the counter with a bounded value before going back")
+
+
+def _approaching(head: State, back: list[State], symbols: Mapping[int, int], at_head: dict[int, Value], after: list[dict[int, Value]]) -> tuple[int, str] | None:
+    """The same, of two unknowns that come closer to each other in every turn, whichever of them moves, as the ends of a binary search do; None: there are not two."""
+    best = None
+    ends = [(sym, place) for sym, place in sorted(symbols.items()) if at_head[place].kind == NUMBER]
+    for (x, low), (y, high) in permutations(ends, 2):
+        least, most = head.gap(x, y)                  # wherever the head runs
+        if most - least > 1 << 32:
+            continue
+        step = min((moves(x, low, at_head[low], [s], [places])[0] - moves(y, high, at_head[high], [s], [places])[1] for s, places in zip(back, after)), default=0)
+        if step > 0 and (best is None or (most - least) // step + 1 < best[0]):
+            best = (most - least) // step + 1, f"{place_name(low)} and {place_name(high)} come closer by at least {step} a turn"
+    return best
 
 
 def moves(sym: int, place: int, old: Value, back: list[State], after: list[dict[int, Value]]) -> tuple[int, int]:

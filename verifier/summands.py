@@ -60,6 +60,15 @@ def together(s: State, low: int, high: int, y: int) -> None:
     s.learn_gap(high, y, *s.bounds(low))
 
 
+def halfway(s: State, m: int, total: int, off: int) -> None:
+    """m = (total + off) / 2, rounded down: from each of two that are `total` together it is half as far as they are apart."""
+    for x, (y, w, c) in [*s.added.items(), *s.defs.items()]:
+        for one, other in ((x, y), (y, x)) if w == total and x != m and y else ():
+            if one in s.vars and other in s.vars:
+                lo, hi = s.gap(one, other)
+                s.learn_gap(one, m, lo + off - c >> 1, hi + off - c >> 1)
+
+
 def learn_summand(s: State, x: int) -> bool:
     """What `x` is added to is as far from the sum."""
     if x not in s.added:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from math import prod
 
 from . import cfg, unrolled, witness
-from .apart import MORE, OF_DATA, OF_LOOPS, OF_MORE, ROUNDS, TRIES, choices, flags, more
+from .apart import MORE, OF_DATA, OF_LOOPS, OF_MORE, ROUNDS, TRIES, choices, flags, inside, more
 from .descriptors import OUT_SIZE, TURN, ContextDescriptor, Region, helper_specs
 from .endless import explain
 from .fixpoint import Fixpoint
@@ -180,7 +180,7 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
         if not again[0].accepted and again[0].rule not in OF_MORE:      # too much effort: what was found before is told
             break
         report, analysis, graph, broken = again
-    for last_try in (_by_flags, _by_choices, _turn_by_turn) if apart else ():
+    for last_try in (_by_ways_back, _by_flags, _by_choices, _turn_by_turn) if apart else ():
         if not report.accepted and (found := last_try(attempts, first)) is not None:
             report, analysis, _, broken = found
     if not report.accepted:
@@ -188,6 +188,23 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
     if broken is not None:
         _show_way(report, *broken, line_map)
     return report, analysis
+
+
+def _by_ways_back(attempts: Attempts, known: Attempt) -> Attempt | None:
+    """Accepted, where in a loop that nothing is known to end the ways stay apart on which it goes on; else None."""
+    report, _, graph, _ = known
+    splits: list[cfg.Split] = []
+    for turn in range(ROUNDS):
+        if report.rule != 33 or report.insn is None or graph is None or attempts.left <= 0:
+            return None
+        found = inside(graph, report.insn, 1 << turn, MORE + report.insns - graph.expanded)
+        if not found:
+            return None
+        splits += found
+        known = report, _, graph, _ = attempts.of(splits)
+        if report.accepted:
+            return known
+    return None
 
 
 def _by_flags(attempts: Attempts, known: Attempt) -> Attempt | None:

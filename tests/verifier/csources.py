@@ -57,6 +57,11 @@ def cpus(name: str) -> tuple[str, ...]:
     return tuple((said(name, "versions") or " ".join(CPUS)).split())
 
 
+def usual(name: str) -> str:
+    """One of them, v3 where it is one."""
+    return "v3" if "v3" in cpus(name) else cpus(name)[-1]
+
+
 def committed() -> list[Compiled]:
     out = []
     for name in names():

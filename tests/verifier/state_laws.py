@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from lpn.verifier import affine, derived, domain as d, summands
+from lpn.verifier import affine, chains, derived, domain as d, summands
 from lpn.verifier.arithmetic import Arithmetic
 from lpn.verifier.join import join
 from lpn.verifier.order import leq
@@ -267,6 +267,23 @@ def summed(rng: random.Random, w: World, s: State) -> Iterator[str]:
     yield from asked(rng, w, s)
 
 
+def chained(rng: random.Random, w: World, s: State) -> Iterator[str]:
+    """How far unknowns are apart, by sums that are put in for one another; and what is half of a sum lies between its parts."""
+    for _ in summed(rng, w, s):
+        return
+    for a in w:
+        for b in rng.sample(sorted(w), min(4, len(w))):
+            lo, hi = chains.gap(s, a, b)
+            if not lo <= w[b] - w[a] <= hi:
+                yield f"chained: {b} - {a} is {w[b] - w[a]}, not {lo}..{hi}"
+    for total in sorted({y for _, y, _ in (*s.added.values(), *s.defs.values())}):
+        half, off = max(w) + 1, rng.choice(SMALL)
+        w[half], s.vars[half] = w[total] + off >> 1, d.TOP
+        summands.halfway(s, half, total, off)
+    if why := untrue(w, s):
+        yield f"halved: {why}"
+
+
 def beside(w: World, a: State, b: State, local: set[int]) -> str | None:
     """Why the world of a is none of b: unknowns of `local` are what their places hold, any other one is what it is."""
     there = {x: n for x, n in w.items() if x not in local}
@@ -484,6 +501,6 @@ def broken(seed: int = 1, worlds: int = 400) -> Iterator[str]:
         rng = random.Random(f"{seed} {i}")
         w, s = world_of(rng)
         assert untrue(w, s) is None, untrue(w, s)
-        for law in (asked, collected, joined, *[along] * 2, *[summed] * 2, left, resolved, again, *[learnt, entered] * 3, *[ordered] * 8):
+        for law in (asked, collected, joined, *[along] * 2, *[summed] * 2, *[chained] * 3, left, resolved, again, *[learnt, entered] * 3, *[ordered] * 8):
             for why in law(rng, dict(w), s.copy()):
                 yield f"{i}: {law.__name__}: {why}"
