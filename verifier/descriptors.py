@@ -60,6 +60,7 @@ class ContextDescriptor:
     headroom: int = 0                                 # writable bytes before pkt
     packet_write: bool = True
     stack: int = STACK
+    align: int = 8                                    # of the context, and of the stack's end
     max_text: int = 16384                             # slots
     align8: int = 1                                   # rule 27: alignment an 8-byte access needs
     align_atomic: bool = False                        # and an atomic one: of its size
@@ -105,7 +106,8 @@ _LPN_REGIONS = {"rec": Region(0), "state": Region(0), "out": Region(OUT_SIZE), "
                 "data": Region(0, align=4)}
 
 LPN = ContextDescriptor("lpn", "lpn", 96, _LPN_FIELDS, _LPN_REGIONS, align8=4)
-FEMTO = ContextDescriptor("femto", "femto", 96, _LPN_FIELDS, _LPN_REGIONS, align8=4, branch_budget=200, helpers=(),
+#: The stock engine's stack and context are what an application gives it: words.
+FEMTO = ContextDescriptor("femto", "femto", 96, _LPN_FIELDS, _LPN_REGIONS, align=4, align8=4, branch_budget=200, helpers=(),
                           unknown="those of a stock engine are not known here: do without")
 #: Of the kernel's helpers (include/uapi/linux/bpf.h) those that take nothing and give a number.
 LINUX = (HelperSpec(5, "ktime_get_ns"), HelperSpec(7, "get_prandom_u32", ret="u32"), HelperSpec(8, "get_smp_processor_id", ret="u32"), HelperSpec(42, "get_numa_node_id"),

@@ -64,7 +64,7 @@ class Memory:
     def _base(self, at: Value) -> int:
         """What the address of its region's first byte is a multiple of; of the stack, its last one's behind."""
         if at.region == "ctx" or at.region.startswith("stack"):
-            return 8
+            return self.profile.align
         return 1 if at.region == "pkt" else self.regions[at.region].align
 
     def _alignment(self, s: State, at: Value) -> int:
