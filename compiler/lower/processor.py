@@ -140,10 +140,9 @@ class Processors:
             b.branch(default)
         b.position_at_end(default)
         hit.set(self.bool_const(False))
-        if t.default_action is not None:
-            ref = t.default_action
-            listed = [one.action for one in t.actions]
-            b.store(i32(1 + listed.index(ref.action) if ref.action in listed else 0), ran)
+        ref, listed = t.default_action, [one.action for one in t.actions]
+        b.store(i32(1 + listed.index(ref.action) if ref is not None and ref.action in listed else 0), ran)      # in a loop another one ran before
+        if ref is not None:
             self.call_body(ref.action.params, ref.bound + ref.args, ref.action.body, None)
         b.branch(done)
         b.position_at_end(done)
