@@ -27,7 +27,7 @@ from lpn.lang.types import HeaderType
 
 from .circles import Circles
 from .instance import Instance
-from .meeting import Arrived, Elsewhere, Meeting, Meetings, meeting_of
+from .meeting import Arrived, Elsewhere, Known, Meeting, Meetings, common, meeting_of
 from .shapes import Shape, shapes
 
 FEW_ROWS = 8                                    # a codec with no more is not worth a guess of its own
@@ -161,6 +161,18 @@ class Guesses(Meetings):
         masked = self.and_(word, self.constant(word.width, shape.mask))
         self.as_guessed(self.eq(masked, self.constant(word.width, shape.value)))
         inst.known = shape.mask, shape.value
+
+    @contextmanager
+    def on_some_ways(self, several: bool = True) -> Iterator[None]:
+        """What is learned here of the bits of headers is known where it is lowered, and not behind it: there are other ways to there."""
+        before = self.known_units() if several else {}
+        yield
+        if several:
+            for inst, found in self.known_units().items():
+                inst.known = common([before.get(inst), found])
+
+    def known_units(self) -> dict[Instance, Known | None]:
+        return {inst: inst.known for inst in [*self.instances.values(), *self.touched]}
 
     def forget_assigned(self) -> None:
         """At a parser's end: what is known of headers that modules assign does not stay true."""

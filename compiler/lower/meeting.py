@@ -101,7 +101,7 @@ class Meetings:
         parsing = self.parser_decl is not None
         slot, kind = self.packet_slot()
         return Arrived(block, {key: frozen(place) for key, place in self.env.items()}, {key: frozen(place) for key, place in bound.items()},
-                       self.b.load(slot, typ=kind), list(self.touched), {inst: inst.known for inst in [*self.instances.values(), *self.touched]},
+                       self.b.load(slot, typ=kind), list(self.touched), self.known_units(),
                        (self.bound, self.look) if parsing else (0, 0), 0 if parsing else self.at_most, self.stacks)
 
     def go_on_with(self, bound: Env, others: list[Arrived]) -> Env:
@@ -112,7 +112,7 @@ class Meetings:
         self.early = {}                         # of what has arrived nothing was made early
         if parsing and any(other.read_to[1] != self.look for other in others):
             self.require_lookahead()
-        known = {inst: inst.known for inst in [*self.instances.values(), *self.touched]}
+        known = self.known_units()
         read_to, most = [(self.bound, self.look)] if parsing else [], [] if parsing else [self.at_most]
         met = b.append_basic_block("met")
         b.branch(met)

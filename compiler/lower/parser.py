@@ -51,9 +51,13 @@ class Parsers:
             self.count_circles(p)
         self.state_queue: dict[tuple, tuple] = {}           # by the key of its block
         self.go_to(next(s for s in p.states if s.name == "start"))
+        apart = False                           # whether there are several ways through the states
         while self.state_queue:
             key = next(iter(self.state_queue))
-            self.emit_state(key, *self.state_queue.pop(key))
+            begun = self.state_queue.pop(key)
+            apart = apart or bool(self.state_queue)
+            with self.on_some_ways(apart):
+                self.emit_state(key, *begun)
 
     def parser_local(self, s: ast.Node) -> None:
         if isinstance(s, ast.ValueSet):

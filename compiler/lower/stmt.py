@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from lpn.compiler.bits import I32, Val, i32
 from lpn.compiler.target import OUT_SIZE
 from lpn.lang import ast
-from lpn.lang.instances import by_reference, is_headers
+from lpn.lang.instances import by_reference, is_headers, walk
 from lpn.lang.types import HeaderType, StructType, Varbit, Void
 
 from .changing import may_change
@@ -108,7 +108,8 @@ class Statements:
             if body is None:
                 continue
             b.position_at_end(block)
-            self.statement(body)
+            with self.on_some_ways():
+                self.statement(body)
             if not b.block.is_terminated:
                 b.branch(done)
         b.position_at_end(done)
@@ -170,7 +171,8 @@ class Statements:
             body, nxt = b.append_basic_block("case"), b.append_basic_block("next")
             b.cbranch(cond, body, nxt)
             b.position_at_end(body)
-            self.statement(block)
+            with self.on_some_ways():
+                self.statement(block)
             if not b.block.is_terminated:
                 b.branch(done)
             b.position_at_end(nxt)
@@ -190,7 +192,8 @@ class Statements:
         done = self.b.append_basic_block("applied")
         self.returns.append((None, done))
         self.in_line += 1
-        self.statement(s.body)
+        with self.on_some_ways(any(isinstance(n, ast.Return) for n in walk(s.body))):
+            self.statement(s.body)
         self.in_line -= 1
         if not self.b.block.is_terminated:
             self.b.branch(done)

@@ -47,7 +47,8 @@ class Ways:
             after: list[Way] = []
             for way in ways:
                 self.behind = rest              # a function that is put in line has statements, too
-                after += self.step(s, way) if required is None else self.step_required(s, required, way)
+                with self.on_some_ways(len(ways) > 1):
+                    after += self.step(s, way) if required is None else self.step_required(s, required, way)
             ways = self.merged(after)
         return ways
 
@@ -84,7 +85,8 @@ class Ways:
         self.branch(s.cond, then, otherwise)
         before, after = self.way(), []
         for block, body in ((then, s.then), (otherwise, s.otherwise)):
-            after += self.through([body] if body is not None else [], [replace(before, block=block)])
+            with self.on_some_ways():
+                after += self.through([body] if body is not None else [], [replace(before, block=block)])
         return after
 
     def merged(self, ways: list[Way]) -> list[Way]:
