@@ -163,9 +163,9 @@ def judged(units: Units) -> list[tuple[Unit, Report]]:
     return [(unit, report) for unit, report, _ in analysed(units)]
 
 
-def analysed(units: Units, whole: bool = False, analyse: Analyse = Unit.analyse) -> list[tuple[Unit, Report, Analysis | None]]:
+def analysed(units: Units, whole: bool = False, analyse: Analyse | None = None) -> list[tuple[Unit, Report, Analysis | None]]:
     with waiting("verifying"):
-        found = [(unit, *analyse(unit)) for unit in units.items]
+        found = [(unit, *(analyse(unit) if analyse is not None else unit.analyse())) for unit in units.items]
         for unit, report, analysis in found:
             certificate_of(unit, report, analysis, whole)
         return found
@@ -192,7 +192,7 @@ def sealed(result: Compiled) -> list[tuple[Container, Report]]:
     return list(zip(result.containers, [report for _, report, _ in seal(result)[1]]))
 
 
-def seal(result: Compiled, analyse: Analyse = Unit.analyse) -> tuple[Units, list[tuple[Unit, Report, Analysis | None]]]:
+def seal(result: Compiled, analyse: Analyse | None = None) -> tuple[Units, list[tuple[Unit, Report, Analysis | None]]]:
     """As `sealed`, with what the proofs rest on. A container that has a certificate only in another way is made so."""
     units = of_compiled(result)
     found = analysed(units, analyse=analyse)

@@ -71,7 +71,7 @@ def plain(value: object, seen: dict[int, int]) -> object:
         if id(value) in seen:
             return seen[id(value)]
         seen[id(value)] = len(seen)
-        return [type(value).__name__, *((f.name, plain(getattr(value, f.name), seen)) for f in fields(value) if f.name not in ("span", "chain_spans"))]
+        return [type(value).__name__, *((f.name, plain(getattr(value, f.name), seen)) for f in fields(value) if f.name not in ("span", "chain_spans", "timing_spans"))]
     if isinstance(value, (list, tuple)):
         return [plain(each, seen) for each in value]
     return value if isinstance(value, (str, int, bool, type(None))) else repr(value)

@@ -16,9 +16,9 @@ from lpn.runtime.engines import EngineUnavailable                  # noqa: E402
 from lpn.runtime.instrumented.claims import Runner                 # noqa: E402
 
 #: Cases of tests/verifier/rules that we accept and the kernel, asked with fewer capabilities, does not -> why.
-WALKS, SPECULATION, DIFFERENCE, HALF, ALIGNED, OUTER = (outside.reason(words) for words in (
+WALKS, SPECULATION, DIFFERENCE, HALF, ALIGNED, OUTER, JOINED = (outside.reason(words) for words in (
     "infinite loop detected", "prohibited for !root", "pointer comparison prohibited", "partial copy of pointer", "misaligned stack access",
-    "cannot spill pointers to stack into stack frame of the caller"))
+    "cannot spill pointers to stack into stack frame of the caller", "bitwise operator |= on pointer"))
 EXPLAINED = {
     "8: to the start": WALKS,
     **{f"16: {name}": SPECULATION for name in (           # what a loop fills has a variable place; root may read what was never written
@@ -59,6 +59,8 @@ EXPLAINED = {
         "a length turned negative, compared as signed numbers",
         "a length turned negative in 64 bits",
         "what is left behind a cursor and a length, both turned negative")},
+    "23: or of a pointer and an index below its alignment": JOINED,
+    "23: or of an aligned pointer and a constant": JOINED,
     "24: two pointers into the packet": DIFFERENCE,
     "24: equal in 32 bits": DIFFERENCE,
     "24: unequal in 32 bits, and the other way taken": DIFFERENCE,

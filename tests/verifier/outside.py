@@ -31,6 +31,7 @@ REASONS = {
     "prohibited for !root": "measures against speculation: places that differ by path, variable places on the stack",
     "too complex|too large|infinite loop detected": "the kernel walks every path and gives up",
     "cannot spill pointers to stack into stack frame of the caller": "a place in the caller's own frame is there as long as that frame",
+    "bitwise operator .* on pointer": "an OR of an aligned address and bits below is their sum; the kernel takes sums alone",
     "misaligned stack access": "the kernel follows the stack in aligned words; the machine needs no alignment",
     "outside of the packet|unbounded|out of bounds|math between|min value|max value|invalid access": "the kernel knows less of this number",
 }
