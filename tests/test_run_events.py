@@ -326,8 +326,8 @@ timing T { every 10 ms { headers h; h.h.setValid(); h.h.from = node.short; radio
 protocol P version 1 { timing : T; }
 """)
     (tmp_path / "x.events").write_text("node short=2\nuntil 15 ms\n")
-    for given, sent in (((), "0002"), (("--node-short", 5), "0005"), (("--node-short", 0), "0000")):
-        assert lpnc("run", tmp_path / "x.lpn", "--events", tmp_path / "x.events", "--json", "--out", tmp_path / "y.pcap", *given).exit_code == 0
+    for options, sent in (((), "0002"), (("--node-short", 5), "0005"), (("--node-short", 0), "0000")):
+        assert lpnc("run", tmp_path / "x.lpn", "--events", tmp_path / "x.events", "--json", "--out", tmp_path / "y.pcap", *options).exit_code == 0
         assert [frame.data.hex() for frame in read(tmp_path / "y.pcap")] == [sent, sent]
 
 

@@ -74,7 +74,7 @@ CASES = {                                       # a pass, code, slots less
                                             "A: r0 = 3\nexit\nB: r0 = 4\nexit", 0),
     "a branch that leads to one place": (merge_begins, TWICE, 1),
     "not one that asks otherwise": (merge_begins, TWICE.replace("T: if r7 > 4", "T: if r7 > 5"), 0),
-    "not where others come to it": (merge_begins, "if r7 == 9 goto T\n" + TWICE, 0),
+    "not where others come to the second of two comparisons": (merge_begins, "if r7 == 9 goto T\n" + TWICE, 0),
     "one that leads back": (merge_begins, "if r7 == 9 goto E\nr1 = 9\nL: r1 += -1\n" + TWICE.replace("goto E", "goto L").replace("r7 > 4", "r1 > 4"), 1),
     "a constant that is there": (drop_constants, "w5 = 0\nif r2 == 3 goto T\nw5 = 0\nr0 = r5\nexit\nT: r0 = 1\nr0 += r5\nexit", 1),
     "not where it may be another": (drop_constants, "w5 = 0\nif r2 == 3 goto T\nw5 = 1\nT: w5 = 0\nr0 = r5\nexit", 0),
