@@ -598,7 +598,7 @@ def test_standard_input_is_a_test_file(beside, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = lpnc("test", "-", input='program "tag.lpn";\ntest "it" { check base[0] == 1; }')
     assert done.exit_code == 1 and done.stdout.startswith("<stdin>:2:13: failed: it: base[0] is 0, not 1\n"), done.output
-    assert "there is no program <stdin>.lpn" in lpnc("test", "-", input='test "it" { }').output
+    assert "no program stands beside this test" in lpnc("test", "-", input='test "it" { }').output
     assert "standard input: it is not UTF-8 text (byte 0)" in lpnc("test", "-", input=b"\xff").output
 
 

@@ -15,6 +15,7 @@ pytest.importorskip("unicorn", reason="the emulated board needs unicorn: pip ins
 
 from scapy.all import IPv6, UDP, Dot15d4, conf
 
+from lpn.compiler.output import Failure
 from lpn.compiler.pages import sections
 from lpn.runtime.twin import evaluate, page, sizes
 from lpn.runtime.twin.air import Air
@@ -122,6 +123,8 @@ def test_the_page_is_made_as_it_says():
 def test_a_page_without_riot_is_refused(tmp_path):
     done = CliRunner().invoke(page.main, ["--riot", str(tmp_path / "none")])
     assert done.exit_code == 2 and "does not exist" in done.output
+    with pytest.raises(Failure, match="does not build: .*RIOTBASE is to name a checkout of RIOT"):
+        page.measured(page.FIRMWARES["gnrc"], page.UDP, tmp_path, str(tmp_path))
 
 
 def test_firmware_without_the_mark(tmp_path):

@@ -83,8 +83,11 @@ class Suite:
         except (OSError, ValueError):
             found = False
         if not found:
-            diagnostics.error(f"there is no program {program_path}", file.program_span or Span(source, 1, 1, 1, 1),
-                              'a test stands beside its program, as x.test beside x.lpn; or write program "file.lpn"; in it')
+            at, named = file.program_span or Span(source, 1, 1, 1, 1), 'write program "file.lpn"; in it'
+            if file.program or source.path is not None:
+                diagnostics.error(f"there is no program {program_path}", at, f"a test stands beside its program, as x.test beside x.lpn; or {named}")
+            else:                               # read from a pipe
+                diagnostics.error("no program stands beside this test", at, named)
         diagnostics.raise_errors()
         program = check(load(program_path))
         Resolver(file, program, path.parent, diagnostics).resolve()

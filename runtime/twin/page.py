@@ -58,7 +58,8 @@ def built(application: str, where: Path, board: str, variables: Sequence[str], r
     done = subprocess.run(["make", "-C", str(ROOT / "runtime/riot" / application), "-j2", "all", f"BOARD={board}", f"BINDIRBASE={where}",
                            f"RIOTBASE={riot}", *variables], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise Failure(f"{application} for {board} does not build: " + "; ".join([line for line in done.stderr.splitlines() if "rror" in line][:3]))
+        said = done.stderr.strip().splitlines() or ["make failed"]
+        raise Failure(f"{application} for {board} does not build: " + "; ".join([line for line in said if "rror" in line][:3] or said[-1:]))
     return where / board / f"lpn_{application}.elf"
 
 
