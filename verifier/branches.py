@@ -30,7 +30,7 @@ class Branches(Memory):
                 self._clean_comparison(s, slot, name, a, b)
             if self.patient and a.sym and not b.sym and name not in EQUAL:
                 self.compared.setdefault(a.sym, set()).add(b.off - a.off)
-            if self.patient and a.sym and b.sym and name in ("JEQ", "JNE"):
+            if self.patient and a.sym and b.sym and a.sym != b.sym and name in ("JEQ", "JNE"):
                 (p, n), (q, m) = sorted(((a.sym, a.off), (b.sym, b.off)))
                 self.equated.setdefault((p, q), set()).add(n - m)
             self._name_sum(s, slot, a, b)

@@ -60,7 +60,7 @@ class Known:
     def meet(self, other: Known) -> bool:
         """Keeps what both know; whether that is less than before."""
         registers = [x if x == y else both(x, y) for x, y in zip(self.registers, other.registers)]
-        slots = {slot: met for slot, x in self.slots.items() if slot in other.slots and (met := both(x, other.slots[slot])) != NOTHING}
+        slots = {slot: met for slot, x in self.slots.items() if (y := other.slots.get(slot)) is not None and (met := x if x == y else both(x, y)) != NOTHING}
         parts = {reg: part for reg, part in self.parts.items() if other.parts.get(reg) == part}
         if registers == self.registers and slots == self.slots and parts == self.parts:
             return False

@@ -5,6 +5,8 @@ Of each register it is known to which of them it points, to the first octet, whe
 """
 from __future__ import annotations
 
+from functools import cache
+
 from ..isa import ALU64, ALU_OPS, MODES, REGISTERS, Instruction, X
 from ..target import CTX_OUT, CTX_REC, CTX_STATE
 from .flow import Facts, Step, forward
@@ -25,7 +27,9 @@ def is_pointer(insn: Instruction) -> bool:
     return insn.is_load and insn.size == 8 and insn.mode == MODES["MEM"] and insn.off in BEHIND
 
 
+@cache
 def nothing(registers: int) -> Facts:
+    """What is left where these, a bit set, are written."""
     return ~sum((1 << ROW) - 1 << ROW * reg for reg in range(REGISTERS) if registers >> reg & 1)
 
 

@@ -116,9 +116,7 @@ def main(packets: int, riot: str, page: Path) -> None:
         of_nodes = {"GNRC=0": sizes.sizes(loaders[1]), "with GNRC": sizes.sizes(loaders[0])}
         rewrite(page, {"times": evaluate.tables(found), "parts": sizes.table(parts), "nodes": nodes(loaders), "node_parts": sizes.table(of_nodes),
                        "hooks": latency.table(late)})
-    except (ProgramError, OSError, CpuFault) as e:
-        raise click.ClickException(str(e)) from None
-    except Failure as e:
+    except (ProgramError, OSError, CpuFault, Failure) as e:
         raise click.ClickException(str(e)) from None
     evaluate.plot(found, drawing, page.with_name("evaluation.png"))
     drawing.close("all")
