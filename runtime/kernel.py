@@ -33,6 +33,9 @@ XDP_ACTIONS = ("ABORTED", "DROP", "PASS", "TX", "REDIRECT")
 MIN_PACKET = 14         #: BPF_PROG_TEST_RUN of XDP wants an Ethernet header (ETH_HLEN)
 _HEADROOM = 256         #: XDP_PACKET_HEADROOM, what a program may prepend
 _LOG_SIZE = 1 << 20
+_STEPS, _RESULT = 1, 4  #: BPF_LOG_LEVEL1: each instruction that the verifier looks at; BPF_LOG_STATS: what it ends with alone
+_COUNTS = "processed ", "verification time ", "stack depth "     #: what both end with
+_TOO_MUCH = errno.E2BIG, errno.EFAULT   # more instructions, or more ways, than the verifier follows
 _ATTR_SIZE = 144        #: of union bpf_attr here: zero beyond what is filled in, so older kernels take it
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -41,10 +44,10 @@ ATTEMPTS = 5                                    # as libbpf's
 
 
 class KernelRejected(EngineError):
-    """The kernel's verifier refused a program. `log` is all it said."""
+    """The kernel's verifier refused a program. `log` is what it said; of a program that is too much for it, what it ended with."""
 
     def __init__(self, log: str, error: int) -> None:
-        lines = [line for line in log.strip().splitlines() if line and not line.startswith("processed ")]
+        lines = [line for line in log.strip().splitlines() if line and not line.startswith(_COUNTS)]
         last = lines[-1] if lines else os.strerror(error)
         super().__init__(f"the kernel's verifier rejects the program: {last}")
         self.log = log
@@ -186,19 +189,22 @@ def load_xdp(text: bytes, *, maps: Mapping[int, ArrayMap] | None = None,
     insns = ctypes.create_string_buffer(bytes(code), max(len(code), 1))
     license_text = ctypes.create_string_buffer(license_.encode())
 
-    def load(level: int, log: ctypes.Array[ctypes.c_char] | None) -> int:
+    log = ctypes.create_string_buffer(_LOG_SIZE)
+
+    def load(level: int) -> int:
         return _bpf(PROG_LOAD, _attr(
             "IIQQIIQII16s", PROG_TYPE_XDP, len(code) // 8, _address(insns), _address(license_text), level,
-            len(log) if log else 0, _address(log) if log else 0, 0, 0, name.encode()[:15]))
+            len(log), _address(log), 0, 0, name.encode()[:15]))
 
     if not code or len(code) % 8:
         raise EngineError(f"{len(code)} bytes are not one or more whole instructions")
     try:
-        return XdpProgram(load(0, None))
-    except OSError:
-        log = ctypes.create_string_buffer(_LOG_SIZE)
+        return XdpProgram(load(_RESULT))
+    except OSError as e:
+        if e.errno in _TOO_MUCH:                # a million lines say no more, and are written for ten seconds
+            raise KernelRejected(log.value.decode(errors="replace"), e.errno) from None
         try:
-            return XdpProgram(load(1, log))
+            return XdpProgram(load(_STEPS))
         except OSError as e:
             if e.errno in INTERRUPTED:          # it has not said no: what the log ends with is where it was
                 raise EngineError(f"signals interrupted the kernel's verifier {ATTEMPTS} times") from None

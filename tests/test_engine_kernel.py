@@ -49,6 +49,14 @@ def test_rejection_carries_the_log(linux):
     assert "invalid access to packet" in e.value.log
 
 
+def test_what_is_too_much_is_told_without_each_step(linux):
+    """A loop of 2^30 turns, of which the verifier follows a million instructions."""
+    loop = insn(0xB7, 0) + insn(0x07, 0, 0, 0, 1) + insn(0xA5, 0, 0, -2, 1 << 30)
+    with pytest.raises(kernel.KernelRejected, match="rejects the program: BPF program is too large") as e:
+        kernel.load_xdp(loop + EXIT)
+    assert len(e.value.log) < 1000
+
+
 def test_array_map(linux):
     with kernel.ArrayMap(12, 3) as map_:
         assert map_.lookup(2) == bytes(12)
