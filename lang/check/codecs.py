@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .. import ast
+from .. import ast, builtins
 from ..instances import children, walk
 from ..library import imported_by
 from ..types import Bits, Bool, EnumType, ErrorType, HeaderType, Integer, StructType, Type, Varbit
@@ -356,6 +356,7 @@ class Codecs(Base):
             for row in group.rows:
                 here = set(known)
                 for item in row.items:
+                    self.not_of_payload(item)
                     for name in names_read(item):
                         if isinstance(name.decl, (ast.Field, ast.CodecVar)) and name.decl not in here:
                             self.error(f"'{name.name}' is read before it is said", name,
@@ -364,6 +365,21 @@ class Codecs(Base):
                     here |= said_by(ast.Row(row.span, [], [item]), waiting=False)
             if group.rows:
                 known |= set.intersection(*(said_by(row, waiting=False) for row in group.rows))
+
+    def not_of_payload(self, item: ast.RowItem) -> None:
+        """What follows the header is known when compressing alone: expanding, the octets that say where it begins, and what of it is compressed
+        too, are still to be read."""
+        if not isinstance(item, (ast.RowAssign, ast.RowWhere)) or (item.cond if isinstance(item, ast.RowWhere) else item.value).type is None:
+            return                              # told already
+        name = next((name for name in names_evaluated(item) if name.decl == builtins.PAYLOAD), None)
+        if name is None:
+            return
+        target = item.target if isinstance(item, ast.RowAssign) else None
+        if isinstance(target, ast.Name) and isinstance(target.decl, ast.Field):
+            help = f"leave '{target.name}' out of the rows: what no row says is computed from its equation, {target.name} = ... in the header"
+        else:
+            help = "what compressing alone knows is a variable, and the row says it: var bit<1> c = ... ? 1 : 0; and in the row c = 1"
+        self.error("expanding does not know the payload, which begins behind this header", name, help)
 
 
 def arm_of(e: ast.Expr | None) -> ast.ChoiceArm | None:
@@ -387,9 +403,13 @@ def follows(item: ast.RowItem) -> bool:
 
 
 def names_read(item: ast.RowItem) -> Iterator[ast.Name]:
+    """What an item reads of what was said before."""
+    if not follows(item):
+        yield from names_evaluated(item)
+
+
+def names_evaluated(item: ast.RowItem) -> Iterator[ast.Name]:
     """What expanding an item evaluates; the source of `inline(e)` is only for compressing."""
-    if follows(item):
-        return
     todo: list[object] = []
     if isinstance(item, ast.RowWhere):
         todo = [item.cond]
