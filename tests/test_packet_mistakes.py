@@ -153,6 +153,13 @@ def test_a_deparser_makes_what_it_emits(beside):
     assert status == 1 and "asks.test:1:43: error: Tx does not emit ask" in text and "written by its headers alone" in text, text
 
 
+def test_a_header_more_is_one_that_the_deparser_emits(beside):
+    plain = 'packet plain via Tx { msg { type = 1 } payload hex { 0007 } }\n'
+    passed(beside(plain + 'test "a" { send plain with { ack { id = 8, code = 1 } }; expect TRANSMIT { msg { } ack { id = 8 } payload hex { 01 0007 } }; }', "asks"))
+    status, text = beside(plain + 'test "a" { send plain with { ask { id = 7 } }; expect TRANSMIT; }', "asks")
+    assert status == 1 and "asks.test:2:30: error: Tx, which makes packet 'plain', does not emit ask" in text, text
+
+
 def test_several_mistakes_in_one_run(beside):
     status, text = beside('test "a" { send ping; sand; expect DROP Nothing; }\ntest "b" { check x == 1; }\ntest "a" { }')
     assert status == 1
@@ -167,7 +174,6 @@ UNMADE = [
     ("send { link { peer.short = 1, mode = long } };", "link has no field 'peer.short' as its other fields are"),
     ("send { link { peer.short = 1 } link { peer.short = 1 } };", "link is in this packet already"),
     ("send { body { } body { } };", "body is in this packet already"),
-    ("send whole with { items[1] { id = 3 } };", "packet 'whole' has no header 'items[1]'"),
     ("send odd with { body { kind = ack } };", "only a packet that is given by its headers can be changed with `with`"),
     ("send round;", "packet 'round' is made of itself"),
 ]

@@ -61,6 +61,16 @@ def test_passes(beside, options):
     passed(beside(BEGIN + each_a_test(PASS_MORE), "more", *options))
 
 
+def test_a_header_more_stands_behind_the_one_named_before_it_or_behind_all(beside):
+    passed(beside("""packet two { msg { type = 1 } ack { code = 9 } payload "x" }
+test "behind msg" { send two with { msg { } ask { id = 7 } }; expect TRANSMIT { msg { } ack { id = 7 } payload hex { 0000 09 "x" } }; }
+test "behind all" { send two with { ask { id = 7 } }; expect TRANSMIT { msg { } ack { id = 0 } payload hex { 09 0007 "x" } }; }
+test "two of them" { send two with { msg { } ask { id = 7 } Ask { id = 8 } payload "y" }; expect TRANSMIT { msg { } ack { id = 7 } payload hex { 0008 0000 09 "y" } }; }
+packet three two with { msg { } ask { id = 6 } };
+test "and changed again" { send three with { ask { id = 5 } }; expect TRANSMIT { msg { } ack { id = 5 } payload hex { 0000 09 "x" } }; }
+""", "asks"))
+
+
 def test_frames_of_captures(beside, tmp_path):
     make_capture(tmp_path / "x.pcap")
     passed(beside('test "third" { send frame 3 of "x.pcap"; expect DELIVER 0x1234; }\n'

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from lpn.lang import ast
+from lpn.lang.check.reads import headers_read
 from lpn.lang.diagnostics import Diagnostic, DiagnosticError
 from lpn.lang.reference import NotSupported, State
 from lpn.lang.reference.headers import ChoiceValue, Instance
@@ -152,7 +153,7 @@ def first_allowed(instance: Instance, part: ast.Field) -> object:
 # ---------------------------------------------------------------- packets by name
 
 def combined(packet: model.Packet, named: Mapping[str, model.Packet]) -> model.Packet:
-    """The named packet with other values in some fields, perhaps another payload."""
+    """The named packet with other values in some fields, perhaps more headers or another payload."""
     base = named[packet.name]
     seen = {packet.name}
     chain = [packet]
@@ -169,6 +170,7 @@ def combined(packet: model.Packet, named: Mapping[str, model.Packet]) -> model.P
 
 
 def changed(base: model.Packet, other: model.Packet) -> model.Packet:
+    """A header that the packet does not have stands behind the one that is named before it, or behind all."""
     if base.kind != "fields":
         raise refused("only a packet that is given by its headers can be changed with `with`", other.span)
     headers = [piece for piece in base.pieces if isinstance(piece, model.HeaderItem)]
@@ -176,12 +178,19 @@ def changed(base: model.Packet, other: model.Packet) -> model.Packet:
     front, payload = list(base.pieces[:split]), base.pieces[split:]
     labels = [piece.label if isinstance(piece, model.HeaderItem) else "" for piece in front]
     given = [piece for piece in other.pieces if isinstance(piece, model.Octets)]
+    behind = len(front)
     for piece in other.pieces:
         if not isinstance(piece, model.HeaderItem):
             continue
         if piece.label not in labels:
-            raise refused(f"packet {shown(other.name)} has no header {shown(piece.label)}", piece.span, f"it has {', '.join(filter(None, labels))}")
+            if base.module is not None and piece.instance not in headers_read(base.module):
+                raise refused(f"{base.via}, which makes packet {shown(other.name)}, does not emit {piece.label}", piece.span)
+            front.insert(behind, piece)
+            labels.insert(behind, piece.label)
+            behind += 1
+            continue
         at = labels.index(piece.label)
+        behind = at + 1
         old = front[at]
         assert isinstance(old, model.HeaderItem)
         replaced = {stem(each) for each in piece.fields}
