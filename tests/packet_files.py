@@ -100,7 +100,17 @@ processor Split(inout headers h, inout meta m) {
 timing Clock { every 100 ms { headers h; h.note.setValid(); net.send(Tx(h)); } }
 protocol Gives version 1 { on radio.rx_done : Rx -> Split -> Tx; timing : Clock; }
 """
-PROGRAMS = {"gives": GIVES, "tag": TAG, "more": MORE, "timed": TIMED, "asks": ASKS}
+#: A checksum that looks at the header in front.
+SUMS = """\
+header Ip { bit<16> src; bit<16> dst; }
+header Udp(Ip ip) { bit<16> length = sizeof(this); bit<16> sum = ~inet_sum(ip.src, length) deferred; }
+struct headers { Ip ip; Udp(ip) udp; }
+parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.ip); pkt.extract(h.udp); transition accept; } }
+processor P(inout headers h, inout meta m) { apply { if (h.udp.holds()) { m.verdict = TRANSMIT; } else { m.verdict = DROP; } } }
+deparser Tx(packet pkt, in headers h) { pkt.emit(h.ip); pkt.emit(h.udp); }
+protocol Sums version 1 { on radio.rx_done : Rx -> P -> Tx; }
+"""
+PROGRAMS = {"gives": GIVES, "sums": SUMS, "tag": TAG, "more": MORE, "timed": TIMED, "asks": ASKS}
 #: Beside `more`: a packet that its parser takes, and entries.
 BEGIN = """\
 packet whole { link { peer.short = 0x0102 } items[0] { id = 0x85 } body { kind = data, seq = 6 } payload "ab" }

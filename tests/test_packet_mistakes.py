@@ -160,6 +160,19 @@ def test_a_header_more_is_one_that_the_deparser_emits(beside):
     assert status == 1 and "asks.test:2:30: error: Tx, which makes packet 'plain', does not emit ask" in text, text
 
 
+def test_a_checksum_over_a_header_that_the_packet_does_not_give(beside):
+    """It was one over zeros, sent and expected without a word: the packet was dropped, and the one expected never came."""
+    whole = "send { ip { src = 1 } udp { } }; expect TRANSMIT"
+    passed(beside(each_a_test([
+        f"{whole} {{ ip {{ }} udp {{ }} }}; expect via Rx {{ udp {{ }} }}; expect {{ hex {{ 0001 0000 }} udp {{ sum = _ }} }};",
+        "send { hex { 0001 0000 } udp { sum = 0 } }; expect DROP;",
+        "send via Tx { ip { src = 1 } udp { } }; expect TRANSMIT;"]), "sums"))
+    for steps in ("send { hex { 0001 0000 } udp { } };", "send via Tx { udp { } };", f"{whole} {{ hex {{ 0001 0000 }} udp {{ }} }};"):
+        status, text = beside(each_a_test([steps]), "sums")
+        assert status == 1 and "error: 'sum' of udp looks at ip, which is not given here as a header" in text, text
+        assert "help: name ip { ... } in front of it, let a deparser write or a parser read the packet, via NAME { ... }, or give sum" in text, text
+
+
 def test_several_mistakes_in_one_run(beside):
     status, text = beside('test "a" { send ping; sand; expect DROP Nothing; }\ntest "b" { check x == 1; }\ntest "a" { }')
     assert status == 1

@@ -7,6 +7,7 @@ from dataclasses import replace
 from lpn.lang import ast
 from lpn.lang.check.reads import headers_read
 from lpn.lang.diagnostics import Diagnostic, DiagnosticError
+from lpn.lang.instances import walk
 from lpn.lang.reference import NotSupported, State
 from lpn.lang.reference.headers import ChoiceValue, Instance
 from lpn.lang.reference.modules import run_module
@@ -59,6 +60,8 @@ def build(packet: model.Packet, program: ast.Program, state: State, meta: Mappin
         run.behind = {each: written[at + 1:] for at, each in enumerate(written) if isinstance(each, Instance)}
     for item in headers:
         fill(made[id(item)], item)
+    for item in headers:
+        computable(made[id(item)], item)
     if isinstance(packet.module, ast.Deparser):
         try:
             outcome = run_module(run, packet.module)
@@ -110,6 +113,20 @@ def fill(instance: Instance, item: model.HeaderItem) -> None:
             of_base = each in item.base
             raise refused(f"{item.label} has no field {shown(each.name)} as its other fields are", item.span if of_base else each.span,
                           because(each.place, of_base))
+
+
+def computable(instance: Instance, item: model.HeaderItem) -> None:
+    """A checksum over addresses that the packet does not give would be one over zeros."""
+    given = {each.place for each in item.fields}
+    for part in instance.header.fields():
+        if part.equation is None or part in given or not instance.present(part):
+            continue
+        for name in walk(part.equation):
+            other = dict(zip(instance.header.params, instance.args)).get(getattr(name, "decl", None))   # type: ignore[arg-type]
+            if other is not None and not other.valid:
+                raise refused(f"'{part.name}' of {item.label} looks at {other.name}, which is not given here as a header", item.span,
+                              f"name {other.name} {{ ... }} in front of it, let a deparser write or a parser read the packet, via NAME {{ ... }}, "
+                              f"or give {part.name}")
 
 
 def there(instance: Instance, place: model.Place | None) -> bool:

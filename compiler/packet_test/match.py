@@ -16,7 +16,7 @@ from lpn.lang.types import Type, Varbit
 
 from ..contents import value_text
 from . import model
-from .make import Written, instance_of, there
+from .make import Written, computable, instance_of, there
 
 Pair = tuple[int, int]
 
@@ -115,6 +115,7 @@ def compare_fields(packet: model.Packet, got: bytes, program: ast.Program, state
             run.behind[instance] = [run.packet.rest]
             seen.append((piece, instance))
     for piece, instance in seen:
+        computable(instance, piece)
         header(out, piece, instance)
     rest = [piece for piece in packet.pieces[split:] if isinstance(piece, model.Octets)]
     if whole and rest:
