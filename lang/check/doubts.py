@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import ast, builtins
 from ..diagnostics import Diagnostics
+from ..hooks import SLOT_US
 from ..instances import named_field, walk
 from ..types import Array, Bits, EnumType, StructType
 from .base import in_turn, number, root_name
@@ -60,6 +61,10 @@ def doubts(program: ast.Program, diagnostics: Diagnostics) -> None:
             diagnostics.warning(f"what is assigned here is never emitted: '{one.target.name}' is computed from its equation", one.span, "remove the assignment")
     for loop in found[ast.For]:
         past_the_end(loop, diagnostics)
+    for one in [*found[ast.If], *found[ast.For]]:
+        nothing_behind(one, diagnostics)
+    for handler in found[ast.Handler]:
+        begins_anew(handler, diagnostics)
     if found[ast.Register]:
         for block in [one.apply for one in found[ast.Processor]] + [one.body for kind in (ast.Function, ast.Action, ast.Handler) for one in found[kind]]:
             copies(block, diagnostics)
@@ -248,18 +253,54 @@ def past_the_end(loop: ast.For, diagnostics: Diagnostics) -> None:
     compared = [node for node in walk(conditions) if isinstance(node, ast.Binary)]
     if any(isinstance(side, (ast.Name, ast.Cast)) and the_variable(side, loop) for node in compared for side in (node.left, node.right)):
         return
-    last = int(loop.high.const) - 1
     for node in walk(loop.body):
-        if isinstance(node, ast.Index) and isinstance(node.base.type, Array) and the_variable(node.index, loop) and last >= node.base.type.size:
-            diagnostics.warning(f"'{loop.name}' goes up to {last}, and the last of {node.base.type.size} is {node.base.type.size - 1}", node.index.span,
-                                f"behind it reading gives 0, and writing does nothing: for ({loop.name} in {loop.low.span.text}..{node.base.type.size})")
+        if not isinstance(node, ast.Index) or not isinstance(node.base.type, Array):
+            continue
+        more = 0 if the_variable(node.index, loop) else above(node.index, loop)
+        last, size = int(loop.high.const) - 1 + (more or 0), node.base.type.size
+        if more is not None and last >= size:
+            what, high = (f"'{loop.name}'", str(size)) if not more else (f"'{node.index.span.text}'", str(max(size - more, 0)))
+            diagnostics.warning(f"{what} goes up to {last}, and the last of {size} is {size - 1}", node.index.span,
+                                f"behind it reading gives 0, and writing does nothing: for ({loop.name} in {loop.low.span.text}..{high})")
             return
+
+
+def above(e: ast.Expr, loop: ast.For) -> int | None:
+    """By how much an index `i + 1` is above the loop's variable."""
+    if not isinstance(e, ast.Binary) or e.op != "+":
+        return None
+    by = e.right if the_variable(e.left, loop) else e.left if the_variable(e.right, loop) else None
+    return int(by.const) if by is not None and by.const is not None else None
 
 
 def the_variable(e: ast.Expr, loop: ast.For) -> bool:
     while isinstance(e, ast.Cast):
         e = e.operand
     return isinstance(e, ast.Name) and e.decl is loop.var
+
+
+def nothing_behind(one: ast.If | ast.For, diagnostics: Diagnostics) -> None:
+    """`if (x == 1); { ... }`: what stands in the braces is done in any case."""
+    for body in (one.then, one.otherwise) if isinstance(one, ast.If) else (one.body,):
+        if isinstance(body, ast.Block) and body.span.text == ";":
+            what = "this loop" if isinstance(one, ast.For) else "this `if`" if body is one.then else "this `else`"
+            diagnostics.warning(f"{what} does nothing: it ends with the ';'", body.span, "remove the ';'; what does nothing on purpose is { }")
+
+
+def begins_anew(handler: ast.Handler, diagnostics: Diagnostics) -> None:
+    """An `after` that each run starts, and that waits for longer than it takes to the next one."""
+    if handler.kind not in ("every", "slot") or handler.period is None or handler.period.const is None:
+        return
+    jitter = int(handler.jitter.const or 0) if handler.jitter is not None else 0
+    period = int(handler.period.const) * (SLOT_US if handler.kind == "slot" else 1)
+    for one in handler.body.statements:
+        if isinstance(one, ast.After):
+            if one.delay.const is None or int(one.delay.const) <= period + jitter:
+                continue
+            diagnostics.warning(f"this never runs: each run of the handler begins it anew, and the next one comes before {one.delay.span.text} are over",
+                                one.delay.span, "start it in some runs alone, as behind an if, or let a register count runs")
+        elif any(isinstance(node, (ast.Return, ast.Exit)) for node in walk(one)):
+            return
 
 
 def copies(body: ast.Node, diagnostics: Diagnostics) -> None:
