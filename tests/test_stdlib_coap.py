@@ -130,3 +130,23 @@ def test_real_messages(name):
         assert not rest or whole or len(body) == number(rest)
         compared += 1
     assert compared >= 14
+
+
+KEPT = chain("Coap coap; CoapOwn own;", "state start { pkt.extract(h.coap); transition accept; }", "pkt.emit(h.coap); pkt.emit(h.own);", "register<bit<64>> kept;", """apply {
+    h.own.setValid();
+    h.own.type = CoapType.ACKNOWLEDGEMENT;
+    h.own.code = COAP_VALID;
+    h.own.id = h.coap.id;
+    kept = coap_token(h.coap);
+    coap_give_token(h.own, h.coap.token_length, kept);
+    h.coap.setInvalid();
+    m.verdict = TRANSMIT;
+}""", "coap")
+
+
+@pytest.mark.parametrize("octets", range(9))
+def test_a_token_that_was_kept_is_given_to_a_message_of_ones_own(octets):
+    token = bytes(range(0xa0, 0xa0 + octets))
+    reference = Reference(program(KEPT))
+    outcome = reference.run(message(0, 1, 0x1234, token, [], b"x"))
+    assert outcome.out == message(2, 0x43, 0x1234, token, [], b"") + b"\xffx"
