@@ -22,6 +22,7 @@ from .grammar.LpnParser import LpnParser
 from .source import Source, Span
 
 MAX_ERRORS = 20
+LONGEST = 60                                    # characters of a token that is named in a message
 MAX_ALIKE = 3                                         # errors about one character
 AHEAD = 80                                      # tokens behind a mistake that a repair is tried on
 SURE = 12                                       # tokens that are read behind a repair that is taken for what was meant
@@ -622,4 +623,5 @@ def report(source: Source, tokens: list[Token], mistake: Mistake, kind: str, tex
             hint = f'it begins as 0; other values are given with --tables: {{"{before.text}": 1}}'
         if between(mistake):
             hint = foreign_variable(tokens, mistake.index) or DECLARATIONS.get(token.text, hint)
-        diagnostics.error(f"unexpected '{token.text}'{expected}", here, hint)
+        name = token.text if len(token.text) <= LONGEST else token.text[:LONGEST] + "..."
+        diagnostics.error(f"unexpected '{name}'{expected}", here, hint)

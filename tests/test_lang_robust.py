@@ -294,3 +294,10 @@ def test_unreadable(tmp_path: Path) -> None:
     (tmp_path / "nul.lpn").write_bytes(b"const bit<8> X = 1\0;")
     with pytest.raises(DiagnosticError, match="unexpected character"):
         load(tmp_path / "nul.lpn")
+
+
+def test_a_word_of_a_megabyte_is_cut_where_it_is_told() -> None:
+    """As where a file of something else is given: its first line was written to the terminal whole."""
+    with pytest.raises(DiagnosticError) as error:
+        load(Source("fuzz.lpn", "a" * 1_000_000))
+    assert len(str(error.value)) < 1000
