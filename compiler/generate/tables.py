@@ -175,9 +175,10 @@ class Tables(Statements):
                 return ["m.verdict = DROP;", f"m.reason = error.{c.pick(self.errors)};"]    # type: ignore[attr-defined]
             case 2 if self.counters:
                 name, size = c.pick(self.counters)
+                does = "reset" if c.chance(1, 3) else "count"
                 if not size:
-                    return [f"{name}.count();"]
-                return [f"{name}.count({self.index(RegisterInfo(name, bit(8), size), ctx, 2)});"]
+                    return [f"{name}.{does}();"]
+                return [f"{name}.{does}({self.index(RegisterInfo(name, bit(8), size), ctx, 2)});"]
             case 3 if self.applied:
                 return self.apply_table(c.pick(self.applied), ctx)
             case 4 if self.actions and not self.in_action:
@@ -240,6 +241,8 @@ class Tables(Statements):
         c = self.choose
         name, size, ty = c.pick(self.meters)
         args = [self.index(RegisterInfo(name, bit(8), size), ctx, 2)] if size else []
+        if c.chance(1, 6):
+            return [f"{name}.reset({', '.join(args)});"]
         if c.chance(1, 2):
             args.append(self.expr(ty, ctx, 1))
         colour = self.fresh("v")

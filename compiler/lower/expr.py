@@ -438,6 +438,13 @@ class Expressions(Quotients):
         v = cell.get()
         cell.set(self.add(v, self.constant(v.width, 1)))
 
+    def _call_reset(self, e: ast.Call):
+        """`c.reset([i])`, `m.reset([i])`: what a cell is at first, all zero."""
+        decl = e.callee.base.decl
+        cell = self.array_cell(decl, e.args[0]) if e.args else self.state_object(decl)
+        for part in [cell.member(name) for name in meters.FIELDS] if isinstance(decl, ast.Meter) else [cell]:
+            part.set(self.constant(self.width_of(part.type), 0))
+
     def _call_execute(self, e: ast.Call) -> Val:
         """`m.execute([i][, amount])`: RFC 2697 in 32 bits, as `lang/meters.py` has it."""
         b = self.b

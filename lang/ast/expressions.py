@@ -133,7 +133,7 @@ class Call(Expr):
     """`callee(args)`, with type arguments `pkt.lookahead<bit<8>>()`.
 
     target (checked): Function, Extern, Action, Table (for `t.apply()`), or a built-in method's name:
-    "extract", "emit", "advance", "lookahead", "isValid", "setValid", "setInvalid", "holds", "apply", "count", "execute",
+    "extract", "emit", "advance", "lookahead", "isValid", "setValid", "setInvalid", "holds", "apply", "count", "execute", "reset",
     "verify", "inet_sum", "truncate", "push_front", "pop_front", "radio.on", ... ; via: the codec of `extract(h via C(args))`."""
 
     callee: Expr

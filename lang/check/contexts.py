@@ -127,7 +127,7 @@ class Use:
 
 def used(node: ast.Node, hook: Hook) -> list[Use]:
     found = [Use(register, True, node, hook) for register in written_registers(node)]
-    if isinstance(node, ast.Call) and node.target in ("count", "execute") and isinstance(node.callee, ast.Member):
+    if isinstance(node, ast.Call) and node.target in ("count", "execute", "reset") and isinstance(node.callee, ast.Member):
         base = node.callee.base
         if isinstance(base, ast.Name) and isinstance(base.decl, (ast.Counter, ast.Meter)):
             found.append(Use(base.decl, True, node, hook))

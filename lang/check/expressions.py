@@ -9,7 +9,7 @@ from .base import MAX_ARITHMETIC, MAX_WIDTH, Base, described, in_turn
 
 #: What is done with what is no value.
 NO_VALUE = {ast.Table: "apply it, and ask what came of it: {0}.apply().hit", ast.Header: "name one that is there: h.x, or {0} x; in a state of a parser",
-            ast.BufferDecl: "what it keeps is the packet of the chain on {0}.complete", ast.Action: "an action is called: {0}(...)"}
+            ast.Meter: "ask it with {0}.execute(), fill it with {0}.reset()", ast.BufferDecl: "what it keeps is the packet of the chain on {0}.complete", ast.Action: "an action is called: {0}(...)"}
 COMPARE = ("==", "!=", "<", "<=", ">", ">=")
 ORDER = ("<", "<=", ">", ">=")
 LOGIC = ("&", "|", "^")
@@ -138,8 +138,9 @@ class Expressions(Base):
                 self.ensure(decl)
                 return decl.type
             case ast.Counter():
+                cell = "i" * isinstance(decl.type, Array)
                 self.error(f"counter '{decl.name}' is not a value", e,
-                           f"count with {decl.name}.count({'i' if isinstance(decl.type, Array) else ''}); what is read and assigned is a register")
+                           f"count with {decl.name}.count({cell}), begin anew with {decl.name}.reset({cell}); what is read and assigned is a register")
             case ast.Enum():
                 self.error(f"enum '{decl.name}' is not a value", e,
                            f"name a member, as in {decl.name}.{decl.members[0].name}")

@@ -12,7 +12,7 @@ class ObjectMethods(Base):
         if not self.no_extras(e):
             return None
         callee.decl = callee.name
-        methods = {ast.Table: ("apply",), ast.Counter: ("count",), ast.Meter: ("execute",),
+        methods = {ast.Table: ("apply",), ast.Counter: ("count", "reset"), ast.Meter: ("execute", "reset"),
                    ast.BufferDecl: ("put", "hold", "take", "drop"), ast.Register: ()}[type(decl)]
         if callee.name not in methods:
             self.misused.add(decl)
@@ -33,6 +33,9 @@ class ObjectMethods(Base):
             return Void()
         e.target = callee.name
         self.ensure(decl)
+        if callee.name == "reset":
+            assert isinstance(decl, (ast.Counter, ast.Meter))
+            return self.reset(e, decl) if decl.type is not None else None
         if isinstance(decl, ast.Counter):
             return self.count(e, decl) if decl.type is not None else None
         if isinstance(decl, ast.Meter):
@@ -67,6 +70,16 @@ class ObjectMethods(Base):
         if len(e.args) > indices and not self.value(e.args[indices], meter.amount.type, "what a packet takes"):
             return None
         return Bits(8)
+
+    def reset(self, e: ast.Call, decl: ast.Counter | ast.Meter) -> Type | None:
+        """`c.reset()`, `m.reset(i)`: a cell is as it was in the beginning."""
+        if isinstance(self.module, (ast.Parser, ast.Deparser)):
+            self.error(f"a {kind_of(self.module)} changes no {kind_of(decl)}", e, "reset it in a processor")
+            return None
+        if len(e.args) != isinstance(decl.type, Array):
+            self.error(f"{kind_of(decl)} '{decl.name}' {'is an array: reset(i)' if isinstance(decl.type, Array) else f'is one {kind_of(decl)}: reset()'}", e)
+            return None
+        return Void() if not isinstance(decl.type, Array) or self.cell_index(e.args[0], decl.type) else None
 
     def cell_index(self, e: ast.Expr, array: Array) -> bool:
         """An index; a constant one names a cell."""

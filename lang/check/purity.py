@@ -10,6 +10,7 @@ from ..buffers import CALLS
 from ..diagnostics import Diagnostics
 from ..instances import walk
 from ..types import HeaderType, Varbit
+from .base import kind_of
 from .statements import written_registers
 
 PLACES = {ast.Header: "a header's description", ast.Codec: "a codec", ast.Parser: "a parser", ast.Deparser: "a deparser"}
@@ -121,6 +122,8 @@ def changes(node: ast.Node, writers: dict[ast.Function, str]) -> str | None:
             return f"buffer '{node.callee.base.name}'"
         if node.target == "execute" and isinstance(node.callee, ast.Member) and isinstance(node.callee.base, ast.Name):
             return f"meter '{node.callee.base.name}'"
+        if node.target == "reset" and isinstance(node.callee, ast.Member) and isinstance(node.callee.base, ast.Name):
+            return f"{kind_of(node.callee.base.decl)} '{node.callee.base.name}'"
         if isinstance(node.target, ast.Extern):
             return "the node"
         if node.target in builtins.OUTSIDE:

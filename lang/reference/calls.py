@@ -7,7 +7,7 @@ from .. import ast, builtins, meters
 from ..buffers import CALLS, emitted, key_values, of_call
 from ..instances import by_reference
 from ..tables import key_number, lookup
-from ..types import Void
+from ..types import Array, Void
 from .headers import Instance, as_value, swap
 from .scope import Scope
 from .values import NotSupported, Rejected, StackValue, copy, unsigned, width_of, wrap, zero
@@ -220,6 +220,20 @@ class Calls:
         clock = int(self.run.node["clock"])                                 # type: ignore[call-overload]
         colour, cell.fields = meters.execute(cell.fields, meters.rate(meter), args[0] if args else 1, clock)   # type: ignore[union-attr]
         return colour
+
+    def do_reset(self, expr: ast.Call, scope: Scope) -> None:
+        """`c.reset([i])`, `m.reset([i])`: a counter that has counted nothing, a meter that is full; of an index out of range nothing."""
+        assert isinstance(expr.callee, ast.Member)
+        decl = getattr(expr.callee.base, "decl", None)
+        assert isinstance(decl, (ast.Counter, ast.Meter))
+        cells = self.run.state.cells[decl]
+        if not isinstance(decl.type, Array):
+            self.run.state.cells[decl] = zero(decl.type)
+            return
+        index = self.run.number(expr.args[0], scope)
+        assert isinstance(cells, list)
+        if index < len(cells):
+            cells[index] = zero(decl.type.cell)
 
     def do_count(self, expr: ast.Call, scope: Scope) -> None:
         """`c.count()`, `c.count(i)`; an index out of range counts nothing."""

@@ -160,9 +160,9 @@ def members(index: Index | None, path: list[str], point: Point) -> Names:
     if isinstance(decl, ast.Table):
         return [("apply", method, known.OTHER["apply"])]
     if isinstance(decl, ast.Counter):
-        return [("count", method, known.OTHER["count"])]
+        return [("count", method, known.OTHER["count"]), ("reset", method, known.OTHER["reset"])]
     if isinstance(decl, ast.Meter):
-        return [("execute", method, "GREEN, YELLOW or RED")]
+        return [("execute", method, "GREEN, YELLOW or RED"), ("reset", method, known.OTHER["reset"])]
     if isinstance(decl, ast.BufferDecl):
         return [(name, method, known.BUFFER.get(name, "")) for name in BUFFER_METHODS]
     type_ = getattr(decl, "type", None)

@@ -23,7 +23,7 @@ META = {"iface": "the interface the packet came in by", "rssi": "received signal
         "reason": "why DROP drops it"}
 NODE = {"short": "this node's short address", "ext": "this node's extended address", "pan": "this node's PAN", "clock": "microseconds"}
 OTHER = {"verify": "rejects the packet with the reason, unless the condition holds", "inet_sum": "the Internet checksum's sum (RFC 1071)",
-         "count": "counts", "apply": "looks the keys up and runs the action", "payload": "what the parser left",
+         "count": "counts", "reset": "begins anew: a counter with 0, a meter full", "apply": "looks the keys up and runs the action", "payload": "what the parser left",
          "node": "this node: its addresses and its clock", "error": "the reasons to drop a packet"}
 VERDICTS = {"ACCEPT": "the packet goes on", "DROP": "the packet is dropped, and the reason counted", "DELIVER": "the packet goes to `m.port`",
             "TRANSMIT": "the packet is sent", "CONSUMED": "the packet ends here, and nothing is counted"}
