@@ -407,7 +407,7 @@ def test_symbols(session: Session, tmp_path: Path) -> None:
 def test_completion(session: Session, tmp_path: Path) -> None:
     async def work(editor: Editor) -> None:
         known = TAG.replace("struct headers", "struct Pair { bit<8> low; bit<8> high; }\nstruct headers", 1).replace(
-            "register<bit<16>>[2] base;", "register<bit<16>>[2] base; action none() { } table choice_of { key = { h.tag.kind : exact; } actions = { none; } size = 2; }")
+            "register<bit<16>>[2] base;", "register<bit<16>>[2] base; counter<bit<16>> tagged; meter<bit<8>> rate(1 s, 2); action none() { } table choice_of { key = { h.tag.kind : exact; } actions = { none; } size = 2; }")
         uri, _ = await editor.open(tmp_path / "tag.lpn", known)
 
         async def offered(old: str, new: str) -> set[str]:
@@ -437,6 +437,8 @@ def test_completion(session: Session, tmp_path: Path) -> None:
         assert await offered("h.tag.port = base[1];", "/* h. */ h.") == {"tag"}
         assert await offered("h.tag.port = base[1];", "Pair one; one.") == {"low", "high"}
         assert await offered("h.tag.port = base[1];", "choice_of.") == {"apply"}
+        assert await offered("h.tag.port = base[1];", "tagged.") == {"count", "reset"}
+        assert await offered("h.tag.port = base[1];", "rate.") == {"execute", "reset"}
         assert await offered("h.tag.port = base[1];", "if (choice_of.apply().") == {"hit", "miss", "action_run"}
         assert await offered("h.tag.port = base[1];", "base.apply().") == await offered("h.tag.port = base[1];", "(h.tag).") == set()
     session(work)
