@@ -102,7 +102,7 @@ def checked(program: ast.Program) -> ast.Program:
     try:
         checker.run()
         if not checker.diagnostics.errors:
-            doubts(program, checker.diagnostics)
+            doubted = doubts(program, checker.diagnostics)
             unused(program, idle)
             ports(program, idle)
             recursion(program, checker.diagnostics)
@@ -119,7 +119,9 @@ def checked(program: ast.Program) -> ast.Program:
             migrations(program, checker.diagnostics)
             limits(program, checker.diagnostics)
         if not checker.diagnostics.errors:
-            Flow(program, checker.diagnostics).run()
+            flow = Flow(program, checker.diagnostics)
+            flow.run()
+            checker.diagnostics.items += [one.warning for one in doubted if one.happens(flow.found)]
         if not checker.diagnostics.errors:
             size_circles(program, checker.diagnostics)
         if not checker.diagnostics.errors:

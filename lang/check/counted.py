@@ -1,11 +1,12 @@
-"""Headers that a packet does not have when it is sent, and that another header of it counts or sums with its payload: warnings."""
+"""Headers that a packet does not have when it is sent, and that another header of it counts or sums with its payload: warnings, where they can be valid then."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from .. import ast
 from ..builtins import SENDS
-from ..diagnostics import Diagnostics
+from ..diagnostics import Diagnostic, Diagnostics
 from ..hooks import Hook
 from ..instances import named_field, walk
 from ..types import HeaderType
@@ -13,12 +14,26 @@ from .headers import needs_payload
 from .reads import headers_read, with_called
 
 
-def counted_and_gone(program: ast.Program, calls: list[ast.Call], emitted: set[ast.StructField | None], diagnostics: Diagnostics) -> None:
+@dataclass
+class Gone:
+    """A warning of a header that is counted and not emitted by deparsers, for where one of them may find it valid."""
+
+    warning: Diagnostic
+    field: ast.StructField
+    deparsers: list[ast.Deparser]
+
+    def happens(self, found: Mapping[ast.Deparser, set[object]]) -> bool:
+        """`found`: the headers that may be valid where a deparser begins."""
+        return any(self.field in found.get(each, ()) for each in self.deparsers)
+
+
+def counted_and_gone(program: ast.Program, calls: list[ast.Call], emitted: set[ast.StructField | None], diagnostics: Diagnostics) -> list[Gone]:
     """Headers that a parser takes, or a module makes valid, and no deparser emits, yet which a header that is emitted counts or sums with its payload: nobody makes them
     invalid."""
     gone = {named_field(call.callee.base) for call in calls if call.target in ("setInvalid", "pop_front") and isinstance(call.callee, ast.Member)}
     if None in gone:                            # those of modules and functions which others apply
-        return
+        return []
+    found: list[Gone] = []
     told = [one.span for one in diagnostics.items]
     for hook in program.hooks:
         sent = {each: headers_read(each) for each in sent_through(hook)}
@@ -27,11 +42,14 @@ def counted_and_gone(program: ast.Program, calls: list[ast.Call], emitted: set[a
             if field is None or field in emitted | gone:
                 continue
             counting = [one for one in fields_before(program, field) if one in emitted and counts_payload(one)]
-            for outer, deparser in [(one, each) for one in counting for each, read in sent.items() if one in read][:1]:
+            through = [(one, each) for one in counting for each, read in sent.items() if one in read]
+            for outer, deparser in through[:1]:
                 told.append(call.span)
-                diagnostics.warning(f"'{outer.name}' counts '{field.name}' as its payload where that is valid, and no deparser emits it", call.span,
-                                    f"make it invalid before the packet is sent, {'' if call.target == 'extract' else f'let it stand before {outer.name!r} in the headers, '}"
-                                    f"or emit it in {deparser.name}")
+                found.append(Gone(Diagnostic(
+                    "warning", f"'{outer.name}' counts '{field.name}' as its payload where that is valid, and no deparser emits it", call.span,
+                    [f"make it invalid before the packet is sent, {'' if call.target == 'extract' else f'let it stand before {outer.name!r} in the headers, '}"
+                     f"or emit it in {deparser.name}"]), field, [each for _, each in through]))
+    return found
 
 
 def sent_through(hook: Hook) -> list[ast.Deparser]:

@@ -11,7 +11,7 @@ from ..hooks import SLOT_US
 from ..instances import named_field, walk
 from ..types import Array, Bits, EnumType, StructType
 from .base import in_turn, number, root_name
-from .counted import counted_and_gone
+from .counted import Gone, counted_and_gone
 from .expressions import ORDER
 from .in_vain import assigned_in_vain, emitted_twice
 from .long_times import long_times
@@ -24,8 +24,8 @@ CLOCKS = ("clock", "time")                      # of the node; of the meta and o
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def doubts(program: ast.Program, diagnostics: Diagnostics) -> None:
-    """Looks through a program that was found right, before what it applies is written out."""
+def doubts(program: ast.Program, diagnostics: Diagnostics) -> list[Gone]:
+    """Looks through a program that was found right, before what it applies is written out. What depends on the ways that packets take is returned."""
     found: defaultdict[type, list[Any]] = defaultdict(list)
     for node in walk(program.decls):
         found[type(node)].append(node)
@@ -76,7 +76,8 @@ def doubts(program: ast.Program, diagnostics: Diagnostics) -> None:
     if None not in emitted:                     # that of a deparser which others apply
         assigned_in_vain(program, diagnostics, never_emitted(program, diagnostics))
         emitted_twice(program, diagnostics)
-        counted_and_gone(program, found[ast.Call], emitted, diagnostics)
+        return counted_and_gone(program, found[ast.Call], emitted, diagnostics)
+    return []
 
 
 # ---------------------------------------------------------------- comparisons

@@ -215,6 +215,8 @@ class Flow(FlowCalls):
             end = frozenset(one for one in end if (one.about(VERDICT).only or frozenset([0])) - ENDED)
         else:
             assert isinstance(module, (ast.Deparser, ast.Handler))
+            if isinstance(module, ast.Deparser):
+                self.finds(module, paths)
             end = join(self.execute(module.body, paths), self.exited.pop(), self.returned.pop())
         return frozenset(only_headers(one) for one in end)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from .. import ast, builtins
 from ..buffers import CALLS, emitted, key_values
 from ..diagnostics import Diagnostics
-from ..instances import header_of, is_headers, named_field, walk
+from ..instances import header_of, instances, is_headers, named_field, walk
 from ..types import HeaderType, Stack
 from .facts import NOWHERE, Key, Known, Paths, Values, join
 from .flow_values import FlowValues, place_of, show, some
@@ -19,6 +19,7 @@ class FlowCalls(FlowValues):
         self.accepts: dict[ast.SelectCase, Paths] = {}      # where the last parser ended, and what was known there
         self.looked_up: ast.Table | None = None             # while its keys are made
         self.sent: set[ast.Deparser] = set()                # deparsers that a send has put in line
+        self.found: dict[ast.Deparser, set[object]] = {}    # headers that may be valid where a deparser begins
         self.returned: list[Paths] = []
         self.exited: list[Paths] = []
 
@@ -149,6 +150,11 @@ class FlowCalls(FlowValues):
         absent = some(known.is_invalid(key) for known in paths)
         return join(self.via(e.via, present), absent)
 
+    def finds(self, deparser: ast.Deparser, paths: Paths) -> None:
+        """Notes which headers may be valid where a deparser begins."""
+        self.found.setdefault(deparser, set()).update(
+            one.field for one in instances(self.program) if any(not known.is_invalid((one.field, one.index)) for known in paths))
+
     def send(self, front: ast.Expr | None, others: list[ast.Expr], paths: Paths) -> Paths:
         """`front`: `Tx(h)`; the deparser is judged with what is known where it is put in line."""
         for arg in others:
@@ -156,6 +162,7 @@ class FlowCalls(FlowValues):
         deparser = front.target if isinstance(front, ast.Call) else None
         if isinstance(deparser, ast.Deparser):
             self.sent.add(deparser)
+            self.finds(deparser, paths)
             self.exited.append(NOWHERE)
             self.returned.append(NOWHERE)
             self.execute(deparser.body, paths)
