@@ -18,7 +18,7 @@ from lpn.lang.types import Bits, EnumType, ErrorType, HeaderType, Meta, Stack, S
 
 #: Classes of the syntax tree that stand for several others; of an import, what it brings is in the program.
 ABSTRACT = {"Node", "Decl", "Expr", "Stmt", "Module", "Program", "Import"}
-CALLS = {"advance", "extract", "lookahead", "verify", "emit", "apply", "count", "execute", "truncate", "isValid", "setValid", "setInvalid", "push_front",
+CALLS = {"advance", "extract", "lookahead", "verify", "emit", "apply", "count", "execute", "reset", "truncate", "isValid", "setValid", "setInvalid", "push_front",
          "pop_front", "inet_sum", "holds", "radio.on", "radio.off", "radio.cca", "radio.channel", "radio.power", "radio.send", "net.send",
          "buffer.put", "buffer.hold", "buffer.take", "buffer.drop", "Action", "Function", "Extern", "Table"}
 OPERATORS = {"+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^", "~", "!", "++", "|+|", "|-|", "==", "!=", "<", "<=", ">", ">=", "&&", "||", "&&&"}
