@@ -300,8 +300,8 @@ def begins_anew(handler: ast.Handler, diagnostics: Diagnostics) -> None:
                 continue
             diagnostics.warning(f"this never runs: each run of the handler begins it anew, and the next one comes before {one.delay.span.text} are over",
                                 one.delay.span, "start it in some runs alone, as behind an if, or let a register count runs")
-        elif any(isinstance(node, (ast.Return, ast.Exit)) for node in walk(one)):
-            return
+        elif any(isinstance(node, (ast.Return, ast.Exit)) or isinstance(node, ast.Call) and node.target in builtins.SENDS for node in walk(one)):
+            return                              # a run ends where a deparser cannot emit
 
 
 def copies(body: ast.Node, diagnostics: Diagnostics) -> None:
