@@ -266,6 +266,8 @@ def test_time_lines(beside):
     ("expect sent;", "1:15: error: there is no time line before this"),
     ("events { } events { }", "1:26: error: a test has events once"),
     ("events { } send hex { 01 };", "1:26: error: behind events there is only what they did"),
+    ("events { } set number = 5;", "1:26: error: behind events there is only what they did"),
+    ("events { } node { short = 2 }", "1:26: error: behind events there is only what they did"),
     ("events { 10 ms aier 05 }", "1:30: error: there is no event 'aier'"),
     ("events { 10 ms {", "1:22: error: this block is never closed"),
     ('events "no.events";', "1:15: error: cannot read no.events"),

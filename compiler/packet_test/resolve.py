@@ -25,6 +25,7 @@ from .words import shown
 SETTINGS = {"node": {"short": "node_short", "ext": "node_ext", "pan": "node_pan"},
             "meta": {"iface": "iface", "rssi": "rssi", "lqi": "lqi"}}
 INDEX = Bits(32)
+BEFORE_EVENTS = (model.Send, model.Wait, model.SetCell, model.Entries, model.TablesFile, model.Settings, model.Answer)
 
 
 @lru_cache(maxsize=8)
@@ -64,7 +65,7 @@ class Resolver:
                     self.error("a test has events once", step.span, "write another test")
                 if isinstance(step, (model.ExpectRecord, model.ExpectRadio)) and not played and not (sent and step.timeless):
                     self.error("there is no time line before this", step.span, "put events ...; in front of it")
-                if isinstance(step, (model.Send, model.Wait)) and played:
+                if isinstance(step, BEFORE_EVENTS) and played:
                     self.error("behind events there is only what they did", step.span, "put it in front, or write another test")
                 played = played or isinstance(step, model.Events)
                 if isinstance(step, model.Expect) and not sent:
