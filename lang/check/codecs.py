@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .. import ast, builtins
-from ..instances import children, walk
+from ..instances import children, walk, written_alike
 from ..library import imported_by
 from ..types import Bits, Bool, EnumType, ErrorType, HeaderType, Integer, StructType, Type, Varbit
 from .base import Base, described, plural
@@ -58,6 +58,7 @@ class Codecs(Base):
                 self.codec_var(var)
             for group in codec.groups:
                 self.group(codec, group)
+        self.leave_out_repeated(codec)
         self.says_everything(codec, header)
         self.reads_what_was_said(codec)
 
@@ -366,6 +367,13 @@ class Codecs(Base):
             if group.rows:
                 known |= set.intersection(*(said_by(row, waiting=False) for row in group.rows))
 
+    def leave_out_repeated(self, codec: ast.Codec) -> None:
+        """Where each row is to say what the header says already, `length = sizeof(payload)`, nothing is said: both ways it is computed, or holds, without that."""
+        for group in codec.groups:
+            for row in group.rows if not group.tags else []:
+                row.items = [item for item in row.items if not is_repeated(item)]
+        codec.groups = [group for group in codec.groups if group.tags or any(row.items for row in group.rows)]
+
     def not_of_payload(self, item: ast.RowItem) -> None:
         """What follows the header is known when compressing alone: expanding, the octets that say where it begins, and what of it is compressed
         too, are still to be read."""
@@ -380,6 +388,15 @@ class Codecs(Base):
         else:
             help = "what compressing alone knows is a variable, and the row says it: var bit<1> c = ... ? 1 : 0; and in the row c = 1"
         self.error("expanding does not know the payload, which begins behind this header", name, help)
+
+
+def is_repeated(item: ast.RowItem) -> bool:
+    """Whether it is the field's own equation once more, in the same words."""
+    field = getattr(item.target, "decl", None) if isinstance(item, ast.RowAssign) else None
+    if not isinstance(field, ast.Field) or field.equation is None:
+        return False
+    said, equation = item.value, field.equation
+    return written_alike(said, equation) and [n.decl for n in walk(said) if isinstance(n, ast.Name)] == [n.decl for n in walk(equation) if isinstance(n, ast.Name)]
 
 
 def arm_of(e: ast.Expr | None) -> ast.ChoiceArm | None:
