@@ -22,6 +22,7 @@ from pass_programs import nearly_alike
 BEGIN = "r6 = 1000\nr2 = *(u16 *)(r1 + 0)\nr7 = r2\nr2 &= 7\nr3 = 5\nr4 = 9\n"
 TWO = "r3 = r6\nr3 += 3\n{}if r2 == 3 goto T\nL: r0 = r3\n{}exit\nT: r3 = r6\nr3 += 5\n{}goto {}"
 STORE, LOAD = "*(u64 *)(r10 - 8) = r3\n", "r4 = *(u64 *)(r10 - 8)\nr0 += r4\n"
+ONCE_MORE = "r3 += r7\nr4 += r7\nr3 += 1\n{}\nif r2 == 3 goto T\nL: r0 = r3\nr0 += r4\nr0 += r7\nexit\nT: r3 += 5\n{}\ngoto L"
 MET = "r3 = r7\n*(u64 *)(r10 - 8) = r3\n{}if r2 == 3 goto L\nr3 += 2\n*(u64 *)(r10 - 8) = r3\nL: r4 = *(u64 *)(r10 - 8)\nr0 = r4\nr0 += r3\nexit"
 SIDE = "if r2 {} 3 goto T\nL: r0 = r3\nr0 += r4\nexit\nT: r3 += 7\nr4 = 1\ngoto {}"
 MOVED = "r8 = r1\nr8 += 1\n"
@@ -41,6 +42,10 @@ CASES = {                                       # a pass, code, slots less
     "not a number that comes to another": (make_once, TWO.format("", "", "", "L").replace("r3 += 5", "r3 -= 5"), 0),
     "not where one branches": (make_once, "if r7 > 4 goto A\nr3 = r6\nr3 += 3\nif r2 == 3 goto T\nL: r0 = r3\nexit\nA: r0 = 1\nexit\n"
                                "T: if r7 > 4 goto L\nr3 = r6\nr3 += 5\ngoto L", 0),
+    "not what is added to": (make_once, ONCE_MORE.format("r3 &= 255", "r3 &= 255"), 0),
+    "not what is counted beside it": (make_once, ONCE_MORE.format("r4 += 1", "r4 += 1").replace("r3 += 1\n", "r3 = r6\nr3 += 1\n").replace("r3 += 5\n", "r3 = r6\nr3 += 5\n"), 0),
+    "not a number that is stored and loaded": (make_once, "*(u64 *)(r10 - 8) = r7\n" + ONCE_MORE.format("*(u64 *)(r10 - 8) = r3", "*(u64 *)(r10 - 8) = r3").replace(
+        "r3 += 1\n", "r3 = *(u64 *)(r10 - 8)\nr3 += 1\n").replace("r3 += 5\n", "r3 = *(u64 *)(r10 - 8)\nr3 += 5\n"), 0),
     "a store where ways meet": (store_once, MET.format(""), 1),
     "not of another register": (store_once, MET.format("").replace("= r3\nL:", "= r4\nL:"), 0),
     "not of one that is changed": (store_once, MET.format("r3 += 1\n"), 0),

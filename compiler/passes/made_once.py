@@ -30,7 +30,7 @@ def make_once(code: list[Line]) -> bool:
         if at is None:
             continue
         insn, other, behind = first[at].insn, second[at].insn, first[at + 1:]
-        if not adds_another(insn, other) or asked(branch) & changed(first[at:]) or any(needs_proof(line, reached) for line in behind):
+        if not begins_anew(first, second) or not adds_another(insn, other) or asked(branch) & changed(first[at:]) or any(needs_proof(line, reached) for line in behind):
             continue
         less = Line(replace(insn, imm=insn.imm - other.imm), None, first[at].source)
         first[at].insn = other
@@ -56,6 +56,13 @@ def differ_at(first: list[Line], second: list[Line]) -> int | None:
     return differ[0] if len(differ) == 1 else None
 
 
+def begins_anew(first: list[Line], second: list[Line]) -> bool:
+    """Whether the second leave what they would without the first, which were executed before them: a sum is added to, not made anew."""
+    if any(line.insn.is_call or line.insn.is_atomic for line in second) or any(line.insn.is_store for line in first) and any(line.insn.is_load for line in second):
+        return False
+    return not changed(first) & needed(second)
+
+
 def adds_another(insn: Instruction, other: Instruction) -> bool:
     """Whether both add a constant to one register, and the difference is a constant of an instruction, too."""
     return insn.is_alu and insn.code == ADD and not insn.uses_reg and replace(insn, imm=other.imm) == other and not abs(other.imm - insn.imm) >> 30
@@ -63,6 +70,15 @@ def adds_another(insn: Instruction, other: Instruction) -> bool:
 
 def asked(branch: Line) -> int:
     return reads_writes(branch.insn)[0]
+
+
+def needed(lines: list[Line]) -> int:
+    """The registers that they read as they were before."""
+    read = 0
+    for line in reversed(lines):
+        reads, writes = reads_writes(line.insn)
+        read = read & ~writes | reads
+    return read
 
 
 def changed(lines: list[Line]) -> int:
