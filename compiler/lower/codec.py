@@ -16,7 +16,7 @@ from lpn.lang.instances import by_reference
 from lpn.lang.types import Bits as BitsType, Bool
 
 from .changing import may_change
-from .following import has_following, looks_behind, row_key
+from .following import has_following, looks_behind, row_key, targets
 from .instance import Instance
 from .made import RowSwitch
 from .meeting import Elsewhere
@@ -174,7 +174,7 @@ class Codecs:
             if inst.inst in self.laid_out:
                 self.mark()                     # what lies there is read there, or LLVM would keep it in registers, too
             for group, row, item in delayed:
-                self.run_following(inst, group, row, item)
+                self.run_following(codec, inst, group, row, item)
             inst.open, self.codec_start = False, None
             said, unsaid = self.assigned_fields(codec), self.unsaid(codec, inst)
             for f in in_order_of_need(inst.header):
@@ -445,13 +445,7 @@ class Codecs:
     # ---- which fields rows assign
 
     def row_fields(self, row: ast.Row) -> set:
-        out = set()
-        for item in row.items:
-            if isinstance(item, ast.RowAssign):
-                out.add(getattr(item.target, "decl", None))
-            elif isinstance(item, ast.RowInline):
-                out |= {getattr(t.target, "decl", None) for t in item.targets if t.target is not None}
-        return out
+        return set(targets(row))
 
     def assigned_fields(self, codec: ast.Codec) -> set[ast.Field]:
         found = set()

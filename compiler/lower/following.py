@@ -1,6 +1,8 @@
 """`following`: what a row says of the packet behind the whole encoding, and what is known there of the row that was taken."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import Val
@@ -32,16 +34,31 @@ def row_key(group: ast.Group, row: ast.Row) -> int:
     return number
 
 
+def says_alone(codec: ast.Codec, group: ast.Group, param: ast.Param) -> bool:
+    """Whether a parameter is assigned by the rows of this group alone, once by each at most."""
+    times = {row: [*targets(row)].count(param) for each in codec.groups for row in each.rows}
+    return all(count == 0 or count == 1 and row in group.rows for row, count in times.items())
+
+
+def targets(row: ast.Row) -> Iterator[object]:
+    """The declarations of what a row assigns, each as often as it does."""
+    for item in row.items:
+        if isinstance(item, ast.RowAssign):
+            yield getattr(item.target, "decl", None)
+        elif isinstance(item, ast.RowInline):
+            yield from (getattr(t.target, "decl", None) for t in item.targets if t.target is not None)
+
+
 class Followings:
     """Mixed into `Lowering`."""
 
-    def run_following(self, inst: Instance, group: ast.Group, row: ast.Row, item: ast.RowAssign) -> None:
+    def run_following(self, codec: ast.Codec, inst: Instance, group: ast.Group, row: ast.Row, item: ast.RowAssign) -> None:
         """`following` looks at what comes after the whole encoding, in packets that took this row."""
         b = self.b
         then, other, done = (b.append_basic_block(n) for n in ("following", "followed.other", "followed"))
         b.cbranch(self.took(group, row), then, other)
         b.position_at_end(then)
-        self.say_again(group, {row})
+        self.say_again(codec, group, {row})
         bound, self.looks_behind = self.bound, True
         ahead = max(n.type.width for n in walk(item.value) if isinstance(n, ast.Following)) // 8
         far = self.short and bound + ahead > self.target.window > 0
@@ -56,18 +73,18 @@ class Followings:
         b.position_at_end(other)
         if far:
             self.short_unless(self.cursor())
-        self.say_again(group, set(group.rows) - {row})
+        self.say_again(codec, group, set(group.rows) - {row})
         b.branch(done)
         b.position_at_end(done)
 
-    def say_again(self, group: ast.Group, rows: set[ast.Row]) -> None:
-        """What these rows of a group all say of the codec's parameters, where one of them was taken."""
+    def say_again(self, codec: ast.Codec, group: ast.Group, rows: set[ast.Row]) -> None:
+        """What these rows of a group all say of the codec's parameters, and nothing behind them says otherwise, where one of them was taken."""
         if self.record_in_memory:               # what is stored in either case would be stored twice
             return
         said = [{item.target.decl: item.value.const for item in row.items if isinstance(item, ast.RowAssign)
                  and isinstance(item.target.decl, ast.Param) and item.value.const is not None} for row in rows]
         for param, value in said[0].items() if said else ():
-            if all(other.get(param) == value for other in said):
+            if all(other.get(param) == value for other in said) and says_alone(codec, group, param):
                 self.env[param].set(self.constant(self.width_of(param.type), int(value)))
 
     def took(self, group: ast.Group, row: ast.Row) -> ir.Value:
