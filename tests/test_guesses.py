@@ -15,7 +15,7 @@ from lpn.compiler.lower.again import repeatable
 from lpn.compiler.runner import make_runner
 from lpn.lang import ast, tables as control
 from lpn.lang.check import check
-from lpn.lang.loader import load
+from lpn.lang.loader import Source, load
 
 FRAMES = read_frames()
 FORMS: dict[str, tuple[bool, Level]] = {"fused": (True, MOST), "short": (True, SMALL), "chain": (False, MOST)}
@@ -105,3 +105,21 @@ def test_what_is_said_again() -> None:
     named = {f"{s.target.base.name}.{s.target.name}" for s in repeatable(program, hook.chain)}
     assert {"ip.src", "ip.dst", "ip.hop_limit", "udp.src", "mac.dst_pan"} <= named
     assert not named & {"mac.seq", "mac.dst_mode"}
+
+
+@pytest.mark.parametrize("says", ["last = frame.time;", "note(frame.time);"])
+def test_what_an_interrupt_changes_is_not_said_again(says: str) -> None:
+    """Between a processor and its deparser, by a function, too."""
+    text = f"""header H {{ bit<32> a; bit<32> b; }}
+struct headers {{ H h; }}
+register<bit<32>> last;
+register<bit<32>> mine;
+function void note(bit<32> t) {{ last = t; }}
+parser Rx(packet pkt, out headers h) {{ state start {{ pkt.extract(h.h); transition accept; }} }}
+processor P(inout headers h, inout meta m) {{ apply {{ h.h.a = last; h.h.b = mine; m.verdict = TRANSMIT; }} }}
+deparser Tx(packet pkt, in headers h) {{ pkt.emit(h.h); }}
+timing T {{ on radio.rx_start(frame) {{ {says} }} }}
+protocol X version 1 {{ on radio.rx_done : Rx -> P -> Tx; timing : T; }}
+"""
+    program = check(load(Source("interrupted.lpn", text)))
+    assert [s.target.name for s in repeatable(program, program.chain)] == ["b"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lpn.lang import ast
+from lpn.lang.check.contexts import reached
 from lpn.lang.instances import header_of, named_field, walk
 from lpn.lang.types import HeaderType
 
@@ -27,12 +28,11 @@ def repeatable(program: ast.Program, chain: list[ast.Module]) -> list[ast.Assign
 
 
 def changed_names(program: ast.Program) -> set[object]:
-    """What some module may change: what is named in a target, or given to something that is called."""
+    """What some module, or what it calls, may change: what is named in a target, or given to something that is called. A handler may interrupt a chain."""
     out: set[object] = set()
-    for module in program.modules:
-        for n in walk(module):
-            parts = [n.target] if isinstance(n, ast.Assign) else [*n.args, n.callee] if isinstance(n, ast.Call) else []
-            out |= {x.decl for part in parts for x in walk(part) if isinstance(x, ast.Name)}
+    for n in (n for module in program.modules for n in reached(module)):
+        parts = [n.target] if isinstance(n, ast.Assign) else [*n.args, n.callee] if isinstance(n, ast.Call) else []
+        out |= {x.decl for part in parts for x in walk(part) if isinstance(x, ast.Name)}
     return out
 
 
