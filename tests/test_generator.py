@@ -3,11 +3,12 @@ from __future__ import annotations
 
 import inspect
 import re
+from itertools import pairwise
 
 from lpn.compiler.fuzz.differential import checked
 from lpn.compiler.generate.base import Context, HeaderInfo, RandomChoose, StructInfo, bit
 from lpn.compiler.generate.modules import Generator
-from lpn.compiler.generate.twins import halved
+from lpn.compiler.generate.halves import halved
 from lpn.compiler.layout import HeaderLayout
 from lpn.compiler.lower.codec import inline_octets
 from lpn.compiler.lower.shared import rows_alike
@@ -31,10 +32,12 @@ SPECIAL = {"row longer than the window", "argument made of headers", "argument m
            "variable of a processor", "enum as its bits", "whether it was sent", "header that looks at two", "stack of more than three", "migration of a processor",
            "header assigned", "varbit assigned", "error as a parameter of an action", "register of errors", "errors compared",
            "range of a signed number", "list in a list", "call between comparisons",
+           "rows of several groups that look behind the header", "row that asks what is computed", "complement of a cast", "action_run in turns",
+           "parts for one number each",
            "lookahead of le", "lookahead of an enum", "lookahead of a signed number", "lookahead of parts of octets"}
 
-SEEDS = (20000, 20001, 20002, 20003, 20004, 20005, 20006, 20008, 20009, 20010, 20013, 20016, 20018, 20019, 20021,
-         20024, 20027, 20029, 20030, 20033, 20037, 20045, 20049, 20052, 20097, 20154, 20201, 20226, 20312, 20374)
+SEEDS = (20000, 20001, 20002, 20003, 20004, 20005, 20006, 20008, 20009, 20010, 20013, 20016, 20018, 20019, 20021, 20024, 20027, 20030,
+         20033, 20037, 20038, 20045, 20052, 20054, 20060, 20097, 20113, 20121, 20201, 20226, 20312, 20374, 21196)
 
 
 def constructs(program: ast.Program) -> set[str]:
@@ -49,6 +52,7 @@ def constructs(program: ast.Program) -> set[str]:
                 out.add(node.op)
                 if node.op in ("<<", ">>") and node.right.const is None:
                     out |= {"shift by more than 32 bits"} if getattr(node.right.type, "width", 0) > 32 else set()
+                out |= {"complement of a cast"} if node.op == "~" and isinstance(node.operand, ast.Cast) and is_sum(node.operand.operand) else set()
                 out |= {"errors compared"} if isinstance(node, ast.Binary) and isinstance(node.left.type, ErrorType) and node.right.const is None else set()
             elif isinstance(node, ast.TableKey):
                 out.add(node.match)
@@ -82,6 +86,10 @@ def constructs(program: ast.Program) -> set[str]:
                 out |= {"enum as its bits"} if node.init is not None and isinstance(node.type, Bits) and isinstance(node.init.type, EnumType) else set()
             elif isinstance(node, ast.Header):
                 out |= {"header that looks at two"} if len(node.params) == 2 else set()
+                out |= {"parts for one number each"} if any(isinstance(f.when, ast.Binary) and isinstance(g.when, ast.Binary) and f.when.op == g.when.op == "=="
+                                                            and written_alike(f.when.left, g.when.left) for f, g in pairwise(node.fields())) else set()
+            elif isinstance(node, ast.For):
+                out |= {"action_run in turns"} if any(isinstance(x, ast.Member) and x.name == "action_run" for x in walk(node)) else set()
             elif isinstance(node, ast.StructField):
                 out |= {"stack of more than three"} if isinstance(node.type, Stack) and node.type.size > 3 else set()
             elif isinstance(node, ast.Processor):
@@ -122,9 +130,18 @@ def of_lookahead(call: ast.Call) -> str:
     return "lookahead of a signed number" if call.type.signed else "lookahead of parts of octets" if call.type.width % 8 else "lookahead"
 
 
+def is_sum(e: ast.Expr) -> bool:
+    return isinstance(e, ast.Call) and e.target == "inet_sum"
+
+
 def of_codec(codec: ast.Codec) -> set[str]:
     out = set()
     assert codec.header is not None
+    if sum(any(isinstance(n, ast.Following) for n in walk(group.rows)) for group in codec.groups) > 1:
+        out.add("rows of several groups that look behind the header")
+    computed = {f for f in codec.header.fields() if f.equation is not None and f.equation.const is None}
+    asked = [n for group in codec.groups for row in group.rows for item in row.items if isinstance(item, ast.RowWhere) for n in walk(item.cond)]
+    out |= {"row that asks what is computed"} if any(isinstance(n, ast.Name) and n.decl in computed for n in asked) else set()
     beside = {tag: {f for f, _ in unit.fields if f.name != "_"} - {tag} for unit in HeaderLayout(codec.header).units for tag, _ in unit.fields}
     said: set[object] = set()
     for group in codec.groups:

@@ -11,7 +11,7 @@ from lpn.compiler.forms import MOST, SMALL, Form
 from lpn.compiler.fuzz.differential import Failure, Refused, Variant, checked, make_case, run_case
 from lpn.compiler.generate.base import RandomChoose
 from lpn.compiler.generate.modules import Generator
-from lpn.compiler.generate.plans import AGAIN, BUILD, CIRCLES, COPY, GUESS, LIE, LOOKUP, MEET, NEED, PLANS, REFUSE, SUM, TELL, TWINS, WRITE
+from lpn.compiler.generate.plans import AGAIN, BUILD, CIRCLES, COPY, EARLY, GUESS, LIE, LOOKUP, MEET, NEED, PLANS, REFUSE, SUM, TELL, TWINS, WRITE
 from lpn.compiler.lower import laid_out, modules
 from lpn.compiler.lower.base import Lowering
 from lpn.compiler.lower.circles import Circles
@@ -24,8 +24,9 @@ from lpn.lang.types import StructType
 
 PROGRAMS = {CIRCLES: 48}                        # of most plans 16: what is entered anew in a circle is rarer
 #: In how many of these programs the way of lowering is met at least: a search in a deparser's guess, a varbit that is summed, what a parser's guess was
-#: wrong about going on where guesses of two shapes met, something computed that is put in where it lies, layouts that are refused.
-OFTEN = {LOOKUP: 5, AGAIN: 10, GUESS: 6, SUM: 6, CIRCLES: 10, MEET: 5, COPY: 12, TELL: 12, BUILD: 5, WRITE: 7, NEED: 6, LIE: 5, REFUSE: 6}
+#: wrong about going on where guesses of two shapes met, something computed that is put in where it lies, what is made while parts are taken,
+#: layouts that are refused.
+OFTEN = {LOOKUP: 5, AGAIN: 10, GUESS: 6, SUM: 6, CIRCLES: 10, MEET: 5, COPY: 12, TELL: 12, BUILD: 5, WRITE: 7, NEED: 6, LIE: 5, EARLY: 10, REFUSE: 6}
 
 
 def programs(plan: str, most: int | None = None) -> list[ast.Program]:
@@ -67,7 +68,8 @@ def met(plan: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
         MEET: (Lowering, "go_on_with", joined), COPY: (Lowering, "copy_varbit", lambda args, done: True),
         TELL: (Lowering, "_call_lookahead", lambda args, done: True), BUILD: (modules, "laid_out", lambda args, found: bool(found)),
         WRITE: (Lowering, "compress_twins", lambda args, tag: True), NEED: (Lowering, "may_appear", lambda args, may: may),
-        LIE: (Lowering, "if_valid", lambda args, numbers: bool(numbers)), REFUSE: (Lowering, "find_required", lambda args, required: required is not None)}
+        LIE: (Lowering, "if_valid", lambda args, numbers: bool(numbers)),
+        EARLY: (Lowering, "make_early", lambda args, done: bool(args[0].early)), REFUSE: (Lowering, "find_required", lambda args, required: required is not None)}
     watch(*ways[plan])
 
     def told() -> bool:

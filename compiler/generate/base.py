@@ -118,6 +118,7 @@ class HeaderInfo:
     decide: list[str] = field(default_factory=list)            # what it begins with, and what of it is there depends on
     codec: str = ""                             # the codec made for it
     twins: tuple[FieldInfo, FieldInfo] | None = None            # two fields of it that its codec says in the same ways
+    both: str = ""                              # a field that is computed of both
     codec_params: list[tuple[str, Any]] = field(default_factory=list)
 
     @property

@@ -19,8 +19,8 @@ class Codecs(Twins):
         if pair is not None:
             params, makers = [self.twin_param(pair, info, ctx), *params], [*before, *makers]
         tagged = {choice.tag for choice in info.choices}
-        said = [f for f in info.fields
-                if (not f.equation or c.chance(2 if self.plan == NEED else 1, 4)) and f.name not in tagged and not (pair and f in info.twins)]
+        said = [f for f in info.fields if (not f.equation or c.chance(2 if self.plan == NEED else 1, 4)) and f.name not in tagged
+                and not (pair and (f in info.twins or f.name == info.both))]
         self.computed = {f.name for f in said if f.equation}    # what need not be said
         known = list(ctx.values)
         fields = {f.name: Value(f.name, f.ty) for f in info.fields}
@@ -51,7 +51,7 @@ class Codecs(Twins):
             if isinstance(todo[0], Pair):
                 todo.pop(0)
                 body += self.twin_groups(pair, ctx, TAG_BITS - 8 - sum(width for _, width in self.tags))
-                ctx.values += [fields[f.name] for f in info.twins]
+                ctx.values += [fields[f.name] for f in info.twins] if not pair.follows else []
                 continue
             choice = todo.pop(0) if isinstance(todo[0], ChoiceInfo) else None
             group: list = []

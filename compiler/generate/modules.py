@@ -4,13 +4,14 @@ from __future__ import annotations
 from .base import (BOOL, ERROR, Choose, Context, FunctionInfo, HeaderInfo, InstanceInfo, Program, RegisterInfo, StructInfo, Ty, Value,
                        bit)
 from .built import Built
+from .early import Early
 from .library import IMPORTS, Library
 from .parts import PartInfo
-from .plans import AGAIN, CIRCLES, COPY, GUESS, GUESSED, LIE, LOOKUP, MEET, NEED, REFUSE, SUM, TELL, TWINS, WRITE
+from .plans import AGAIN, CIRCLES, COPY, EARLY, GUESS, GUESSED, LIE, LOOKUP, MEET, NEED, REFUSE, SUM, TELL, TWINS, WRITE
 from .stmt import indent
 
 
-class Generator(Built):
+class Generator(Built, Early):
     """One program. `lossless`: headers are taken in order and put back unchanged."""
 
     def __init__(self, choose: Choose, lossless: bool = False) -> None:
@@ -57,13 +58,13 @@ class Generator(Built):
             made, lines = self.function([h for h in headers], self.functions, registers=changed)
             self.functions.append(made)
             text += lines
-        self.declare(headers) if self.plan not in TWINS else self.declare_built(headers)
+        self.declare_instances(headers)
         text.append("struct headers { " + " ".join(self.declared(i) for i in self.instances) + " }")
         chain = ["Rx"]
         for at in range(0 if self.lossless or self.plan in TWINS or not c.chance(1, 3) else c.number(1, 2)):
             text += self.sub_parser(at)
-        text += self.meeting_parser() if self.plan == MEET else self.telling_parser() if self.plan == TELL else self.parser()
-        processors = 1 if self.plan == LIE else 0 if self.lossless else c.number(1 if self.plan in (LOOKUP, AGAIN, SUM, COPY, TELL, NEED, *TWINS) else 0,
+        text += {MEET: self.meeting_parser, TELL: self.telling_parser, EARLY: self.early_parser}.get(self.plan, self.parser)()
+        processors = 1 if self.plan == LIE else 0 if self.lossless else c.number(1 if self.plan in (LOOKUP, AGAIN, SUM, COPY, TELL, NEED, EARLY, *TWINS) else 0,
                                                       1 if self.plan in (AGAIN, COPY) or self.plan == LOOKUP and c.number(0, 2) else 2)
         often = 12 if self.plan in (*GUESSED, *TWINS) else 4
         deparses = bool(self.lossless or self.plan == WRITE or c.number(0, often)) if self.plan not in (LOOKUP, AGAIN, COPY) else self.plan != LOOKUP
@@ -113,7 +114,7 @@ class Generator(Built):
                 struct = StructInfo(struct.name, (*struct.fields, *((f"in{at}.{n}", t) for n, t in inner.fields)))
             self.structs.append(struct)
             text += [f"struct S{at} {{ {' '.join(lines)} }}"]
-        self.errors = [f"Bad{n}" for n in range(c.number(0, 2) if self.plan not in (TELL, REFUSE) else 3)]
+        self.errors = [f"Bad{n}" for n in range(c.number(0, 2) if self.plan not in (TELL, EARLY, REFUSE) else 3)]
         if self.errors:
             text.append(f"error {{ {', '.join(self.errors)} }}")
         for _ in range(c.number(0, 2)):
@@ -132,6 +133,8 @@ class Generator(Built):
             return self.meeting_headers(text)
         if self.plan in TWINS:
             return self.built_headers(text)
+        if self.plan == EARLY:
+            return self.early_headers(text)
         headers: list[HeaderInfo] = []
         own = 3
         if not self.lossless and self.plan not in (LOOKUP, SUM, TELL, NEED, REFUSE) and c.chance(1, 3 if self.plan == GUESS else 16):
@@ -186,7 +189,7 @@ class Generator(Built):
                 text += self.sub_processor(at)
         for at in range(count):
             kind = c.number(0, 23)
-            if self.plan == MEET and (not at or c.chance(1, 2)):
+            if self.plan in (MEET, EARLY) and (not at or c.chance(1, 2)):
                 text += self.telling(f"P{at}")
             elif self.plan == TELL and not at:
                 text += self.telling_all("P0")
@@ -204,6 +207,8 @@ class Generator(Built):
                 text += self.last_lookup(f"P{at}", first=True)
             elif kind == 21 and at == count - 1 and not deparses or kind == 22:
                 text += self.last_lookup(f"P{at}")
+            elif kind == 19:
+                text += self.lookups_in_turns(f"P{at}")
             elif kind == 23 or kind == 20 and not self.sends:
                 text += self.bare(f"P{at}", c.chance(2, 3))
             else:
@@ -233,6 +238,12 @@ class Generator(Built):
             self.given[name] = self.given_cell(cell) if not size else {
                 str(i): self.given_cell(cell) for i in sorted({c.number(0, size - 1) for _ in range(c.number(1, 3))})}
         return f"register<{cell.name if isinstance(cell, StructInfo) else cell}>{f'[{size}]' if size else ''} {name};"
+
+    def declare_instances(self, headers: list[HeaderInfo]) -> None:
+        if self.plan in TWINS:
+            self.declare_built(headers)
+        elif self.plan != EARLY:                # which has declared them
+            self.declare(headers)
 
     def declare(self, headers: list[HeaderInfo]) -> None:
         c = self.choose

@@ -147,7 +147,8 @@ class Packets:
         if kind == 5 and frame:
             frame[choose.number(0, len(frame) - 1)] ^= 1 << choose.number(0, 7)
         elif kind == 6:
-            frame = frame[:choose.number(0, len(frame))]
+            lost = choose.number(1, 3) if choose.chance(1, 2) else choose.number(0, len(frame))        # what is missed then is the last that is asked for
+            frame = frame[:max(len(frame) - lost, 0)]
         elif kind == 7:
             frame += bytes(choose.value(8) for _ in range(choose.number(1, 9)))
         return bytes(frame)

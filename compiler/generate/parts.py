@@ -6,7 +6,7 @@ from typing import Any
 
 from .base import BOOL, Context, HeaderInfo, InstanceInfo, RegisterInfo, StructInfo, Ty, Value, bit
 from .stmt import indent
-from .tables import Tables
+from .turns import Turns
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class PartInfo:
     params: tuple[tuple[str, Any], ...]
 
 
-class Parts(Tables):
+class Parts(Turns):
     instances: list[InstanceInfo]
     parsers: list[PartInfo]
     processors: list[PartInfo]

@@ -18,9 +18,10 @@ WRITE = "written"                               # and these codecs write them, w
 NEED = "needed"                                 # equations need each other, conditions what is computed or of another header; codecs say some of it
 LIE = "sent as it lies"                         # headers stay where they are, and what is computed of them is put in there (lower/in_place.py), or the first
                                                 # elements of stacks go (lower/runs.py)
+EARLY = "asked early"                           # what is asked of a header's parts is made while they are taken (lower/made_early.py, lower/parted.py)
 REFUSE = "refused layouts"                      # what a header begins with decides what it has, and is verified (lower/required.py)
-PLANS = (LOOKUP, AGAIN, GUESS, SUM, CIRCLES, MEET, COPY, TELL, BUILD, WRITE, NEED, LIE, REFUSE)
-GUESSED, TWINS = (GUESS, MEET), (BUILD, WRITE)
+PLANS = (LOOKUP, AGAIN, GUESS, SUM, CIRCLES, MEET, COPY, TELL, BUILD, WRITE, NEED, LIE, EARLY, REFUSE)
+GUESSED, TWINS = (GUESS, MEET, EARLY), (BUILD, WRITE)
 
 
 class Plans(Headers):
@@ -33,7 +34,9 @@ class Plans(Headers):
     def choose_plan(self) -> str:
         c = self.choose
         if c.chance(7, 16):
-            plan = c.pick((*[plan for plan in PLANS if plan not in (*TWINS, NEED, LIE, REFUSE)], TELL))  # twice as often: it is what finds most
+            plan = c.pick((*[plan for plan in PLANS if plan not in (*TWINS, NEED, LIE, EARLY, REFUSE)], TELL))  # twice as often: it is what finds most
+            if plan in (AGAIN, LOOKUP, CIRCLES, GUESS):
+                return plan if c.number(0, 4) else EARLY
             return REFUSE if plan in (COPY, MEET) and not c.number(0, 2) else plan
         match c.number(0, 9):
             case 9:

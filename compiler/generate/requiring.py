@@ -64,6 +64,7 @@ class Requiring(Plans):
         if not first:
             return []
         chosen = [c.pick(first) for _ in range(c.number(1, 2))]
+        chosen += [Value(self.lookahead(ty), ty) for ty in [bit(c.pick((8, 16, 4)))] if c.chance(1, 2)]      # however much of the header is there
         reason = f"reject(error.{c.pick(self.errors)})" if c.number(0, 2) else "reject"
         lines = [f"transition select({', '.join(v.text for v in chosen)}) {{"]
         for _ in range(c.number(1, 3)):

@@ -89,7 +89,7 @@ class Tables(Statements):
         if self.plan == SUM:                    # type: ignore[attr-defined]
             self.counters.append((self.fresh("n"), 0))
             lines.append(f"counter<bit<32>> {self.counters[-1][0]};")
-            body += self.asking(ctx)
+            body += [*self.asking(ctx), *self.complemented(ctx)]
         for _ in range(c.number(1, 5)):
             if self.processors and not inner and c.chance(1, 3):            # type: ignore[attr-defined]
                 body += self.apply_processor(ctx)
@@ -106,6 +106,16 @@ class Tables(Statements):
             ctx.valid.add(text)
             return [f"{text}.setValid();"]
         return [f"if ({text}.isValid()) {{", f"    if ({text}.holds()) {{ {self.counters[-1][0]}.count(); }}", "}"]
+
+    def complemented(self, ctx: Context) -> list[str]:
+        """A sum that is made wider, or less, before it is complemented, or behind that; the port tells all of it."""
+        c = self.choose
+        width = c.pick((32, 24, 16, 48, 20))
+        sum_ = self.sum_of(ctx, 2)
+        text = f"~((bit<{width}>) {sum_})" if c.number(0, 2) else f"((bit<{width}>) ~{sum_})"
+        name = self.fresh("v")
+        ctx.values.append(Value(name, bit(width), True))
+        return [f"bit<{width}> {name} = {text};", f"m.port = {name}[15:0] {c.pick('+^')} {name}[{width - 1}:{width - 16}];"]
 
     def local_names(self, ctx: Context) -> list[str]:
         """Variables and constants of a module, beside what it declares."""

@@ -8,19 +8,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from .base import BOOL, Context, FieldInfo, FunctionInfo, HeaderInfo, RegisterInfo, StructInfo, Ty, Value, bit, literal, zero
-from .plans import Plans, WRITE
+from .base import BOOL, Context, FieldInfo, FunctionInfo, HeaderInfo, RegisterInfo, StructInfo, Ty, Value, bit, literal
+from .halves import NAME, Halves
+from .plans import WRITE
 from .stmt import indent
 
 ADDRESSES = ("fe80::", "ff02::", "fd00::", "fe80::", "ff05::", "fec0::", "2001:db8::", "fe80::1")
-NAME = re.compile(r'\w*"[^"]*"|\w+')
 NUMBER = re.compile(r"\D+")
 
 
 @dataclass
 class Pair:
     """Two fields of a codec. `names`: what things are called where the first is said, and where the second is; `cells`: where both look; `others`:
-    what may stand for something else by mistake."""
+    what may stand for something else by mistake; `ahead`: a function of what follows the header; `both`: a
+    field that is computed of both; `follows`: what they are may be known only at the end."""
 
     one: FieldInfo
     two: FieldInfo
@@ -29,24 +30,12 @@ class Pair:
     cells: RegisterInfo | None = None
     struct: str = ""
     others: dict[str, str] = field(default_factory=dict)
+    ahead: str = ""
+    both: str = ""
+    follows: bool = False
 
 
-def halved(lines: list[str], struct: StructInfo, names: list[str], link: HeaderInfo) -> list[str]:
-    """A function that makes a struct, and says of its second and fourth members what it says of the first and the third, of another field of the header."""
-    pairs = [(f.name, g.name) for at, f in enumerate(link.fields) for g in link.fields[at + 1:] if f.ty == g.ty]
-    called = {names[0]: names[1], names[2]: names[3], **dict(pairs[:1])}
-    made = lines[1].split()[-1].rstrip(";")
-    types = dict(struct.fields)
-
-    def said(m: re.Match) -> str:
-        """It reads none of them, or it would be no half; and divides by none that is 0."""
-        return f"{m[1]}({literal(types[m[2]], 1)})" if m[1] else f"({zero(types[m[2]])})"
-    first, _, third, _ = (re.sub(rf"([/%] )?\b{made}\.(\w+)\b(?! = )", said, line) for line in lines[2:6])
-    second, fourth = (NAME.sub(lambda m: called.get(m[0], m[0]), line) for line in (first, third))
-    return [*lines[:2], first, second, third, fourth, *lines[6:]]
-
-
-class Twins(Plans):
+class Twins(Halves):
     tags: list[tuple[str, int]]
 
     def twin_fields(self, info: HeaderInfo) -> list[str]:
@@ -58,20 +47,27 @@ class Twins(Plans):
         lines += self.parts(info, 8 * c.number(1, 3)) if c.chance(1, 4) else []
         lines.append(self.add(info, f"{ty} {{}};", ty))
         info.twins = (one, info.fields[-1])
+        if self.plan == WRITE and c.chance(1, 3):               # what rows may ask for
+            said = f"bit<8> {{}} = {one.name}[7:0] {c.pick('^+')} {info.twins[1].name}[7:0];"
+            lines.insert(c.number(0, 1) * len(lines), self.add(info, said, bit(8), free=False, equation=True))
+            info.both = info.fields[-1].name
         return lines
 
     def twin_parts(self, info: HeaderInfo, link: HeaderInfo) -> tuple[list[str], Pair]:
         """What a pair's rows may name, and the declarations of that: a struct that a function makes, registers, functions."""
         c = self.choose
         one, two = info.twins
-        pair, ty = Pair(one, two, {one.name: two.name}), one.ty
+        pair, ty = Pair(one, two, {one.name: two.name}, both=info.both), one.ty
         names = [self.fresh("e") for _ in range(4)]
         names[2:] = [one.name, two.name] if c.chance(1, 3) else names[2:]       # a member may be called as a field is
-        types = (BOOL, BOOL, ty, ty)
+        types = [BOOL, BOOL, ty, ty]
+        if self.plan == WRITE and c.chance(1, 3):               # what is of both halves
+            names.append(self.fresh("e"))
+            types.append(bit(16))
         struct = StructInfo(self.fresh("S"), tuple(zip(names, types)))
         lines = [f"struct {struct.name} {{ {' '.join(f'{t} {n};' for n, t in struct.fields)} }}"]
         made = self.maker(struct, [link])                       # type: ignore[attr-defined]
-        lines += halved(made, struct, names, link) if int(NUMBER.sub("", names[0])) % 2 else made
+        lines += self.half_and_half(made, struct, names, link) if int(NUMBER.sub("", names[0])) % 2 else made
         self.structs.append(struct)
         pair.names |= {names[0]: names[1], names[2]: names[3]}
         pair.struct = self.fresh("q")
@@ -95,6 +91,9 @@ class Twins(Plans):
         lines += [f"function {ty} {whole}({struct.name} p0) {{", f"    return {self.expr(ty, ctx, 2)};", "}"]
         self.functions.append(FunctionInfo(whole, ty, (("", struct),), plain=True))
         pair.others[whole] = whole
+        if self.plan == WRITE:
+            pair.ahead, ctx = self.fresh("f"), Context("function", values=[Value("p0", bit(8))])
+            lines += [f"function {ty} {pair.ahead}(bit<8> p0) {{", f"    return {self.expr(BOOL, ctx, 1)} ? {self.constant(ty)} : {self.expr(ty, ctx, 1)};", "}"]
         pair.numbers = [Value(self.fresh("x"), bit(8)) for _ in (one, two)]
         pair.names[pair.numbers[0].text] = pair.numbers[1].text
         return lines, pair
@@ -125,12 +124,16 @@ class Twins(Plans):
     def twin_groups(self, pair: Pair, ctx: Context, most: int) -> list[str]:
         """Both groups. `most`: the bits that there are for their tags."""
         c = self.choose
-        wide = 4 if c.chance(1, 2) and most > 6 else 3
+        wide = 4 if c.chance(1, 2) and most > 6 + bool(pair.both) else 3
+        pair.both = pair.both if most > 8 else ""
         first = [self.twin_row(pair, ctx) for _ in range(c.number(5, 6))] + ([f"inline({pair.one.name})"] if c.number(0, 5) else [])
+        pair.follows = any("following" in row for row in first)
+        said = [(self.fresh("t"), 1)] if pair.both else []
+        both = [f"{said[0][0]} {{", f"    1: {pair.both} = {c.pick((0, c.value(8)))};", f"    0: inline({pair.both});", "}"] if said else []
         tag = self.fresh("t")
         tags = [(self.fresh("t"), 1), (self.fresh("t"), 3)] if wide == 4 and c.chance(1, 2) else [(self.fresh("t"), wide)]
         written = self.plan == WRITE            # it asks for more: rows of both in one order
-        own = [(tag, 3), *tags]
+        own = [*said, (tag, 3), *tags]
         self.tags[:] = [*own, *self.tags] if written and c.number(0, 3) else [*self.tags, *own]         # first, they lie in one octet
         keys = sorted(range(8), key=lambda _: c.number(0, 2)) if c.number(0, 2) else list(range(8))
         altered = c.number(0, len(first) - 1) if not c.chance(2 if written else 1, 3) else -1         # one of them, or less would be taken for twins
@@ -144,10 +147,11 @@ class Twins(Plans):
                 second.append((key, self.renamed_row(self.twin_row(pair, ctx), pair.names)))
         if c.chance(1, 8 if written else 2):
             second.sort(key=lambda _: c.number(0, 3))
+        pair.follows |= any("following" in row for _, row in second)
         text = [f"{tag} {{", *(f"    {key}: {row};" for key, row in zip(keys, first)), "}"]
         between = [] if c.number(0, 19) else ["inline(pad:8);"]
         many = len(tags) > 1
-        return [*text, *between, f"{', '.join(n for n, _ in tags)} {{",
+        return [*both, *text, *between, f"{', '.join(n for n, _ in tags)} {{",
                 *(f"    {f'{key >> 3}, {key & 7}' if many else key}: {row};" for key, row in second), "}"]
 
     def twin_row(self, pair: Pair, ctx: Context) -> str:
@@ -158,9 +162,17 @@ class Twins(Plans):
         struct = next(struct for text, struct, _ in ctx.structs if text == pair.struct)
         asked, member = (f"{pair.struct}.{struct.fields[at][0]}" for at in (0, 2))
         function, whole = list(pair.others)
+        more = f"{pair.struct}.{struct.fields[4][0]}" if len(struct.fields) > 4 else ""
         reason = f", error.{c.pick(self.errors)}" if self.errors and c.number(0, 2) else ""
         inside = 8 * c.number(1, width // 8 - 1)
-        match c.number(0, 15):
+        match c.pick((*range(16), *[16] * 2 * bool(pair.ahead), *[17] * 5 * bool(pair.both), *[18] * 3 * bool(more))):
+            case 16:
+                return f"{f} = {pair.ahead}(following:8)"
+            case 17:
+                row = c.pick((f"inline({f})", f"{f} = {literal(bit(width - inside), c.value(width - inside))} ++ inline:{inside}"))
+                return f"where ({pair.both} {c.pick(('!=', '>', '<'))} {c.value(8)}{reason}), {row}"
+            case 18:
+                return f"{f} = {f'{literal(bit(width - 32), c.value(min(width - 32, 16)))} ++ ' * (width > 32)}{more} ++ {member}[15:0]"
             case 0:
                 return f"{f} = {c.value(min(width, 8))}"
             case 1 | 14 | 15:
@@ -211,9 +223,9 @@ class Twins(Plans):
             return self.renamed_row(row, names)
         kept = [name for name in list(names)[1:] if name in named]
         literals = list(re.finditer(r'\w*"[^"]*"|\b\d+w(0x)?[0-9a-f]+', row))
-        ways = ["looks"] + ["literal"] * 4 * bool(literals) + ["keeps"] * 4 * bool(kept) + ["exchanges"] * bool(kept)
-        ways += ["stands"] * 2 * any(name in named for name, other in pair.others.items() if name != other) + ["reason"] * ("error." in row)
-        match c.pick(ways):
+        ways = ["looks"] * (not pair.follows) + ["literal"] * 4 * bool(literals) + ["keeps"] * 4 * bool(kept) + ["exchanges"] * bool(kept)
+        ways += ["stands"] * 2 * any(name in named for name, other in pair.others.items() if name != other) + ["reason"] * ("error." in row and bool(self.errors))
+        match c.pick(ways or [""]):
             case "looks":                       # at the first
                 return f"{pair.two.name} = {pair.one.name} ^ {literal(pair.one.ty, c.value(8))}"
             case "literal":                     # one of them is another one
