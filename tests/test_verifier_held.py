@@ -62,3 +62,16 @@ def test_no_certificate():
     assert certify(text, *analyse(text, LPN, rodata=4), sizes)
     with pytest.raises(NoCertificate, match="read-only data"):
         certify(text, *analyse(text, LPN, rodata=4, constants=bytes(4)), sizes)
+
+
+def test_entries_that_are_looked_at_are_counted():
+    """Of tables of tables what is not looked at any more may be anything: a text may load from as many places as it has slots."""
+    from lpn.verifier import memory
+    load = "r6 = rodata + 0 ll\nr6 += r5\nr7 = *(u8 *)(r6 + {})\n"
+    before = HEAD.replace("u8", "u16") + "r5 &= 0x3fff\n"
+    held = bytes(memory.ENTRIES + 64)
+
+    def judged(times: int):
+        return verify(assemble(before + "".join(load.format(n) for n in range(times)) + TAIL), XDP, rodata=len(held), constants=held)
+    enough = memory.ALL_ENTRIES // memory.ENTRIES
+    assert judged(enough).accepted and judged(enough + 1).rule == 19

@@ -348,7 +348,11 @@ class Arithmetic(Memory):
 
     def difference(self, s: State, a: Value, b: Value) -> tuple[int, int]:
         """Bounds of b - a."""
-        lo, hi = chains.gap(s, a.sym, b.sym) if self.patient else s.gap(a.sym, b.sym)
+        if self.patient and a.sym != b.sym:
+            self.effort += (len(s.defs) + len(s.added)) // chains.A_STEP
+            lo, hi = chains.gap(s, a.sym, b.sym)
+        else:
+            lo, hi = s.gap(a.sym, b.sym)
         return lo + b.off - a.off, hi + b.off - a.off
 
     def _exact(self, s: State, slot: int, a: Value, b: Value, n: d.Num, lo: int, hi: int, exact: bool) -> Value:

@@ -15,15 +15,24 @@ if TYPE_CHECKING:
     from .state import State
 
 Form = tuple[tuple[int, int], ...]                    # (symbol, factor), by symbol; no factor is 0
+Equation = tuple[dict[int, int], int]                 # factors of symbols and a constant that are 0 together
 TERMS = 4                                             # of a form, counted as often as their factors say
 FORMS = 96                                            # that are looked at
+TRIED = 1500                                          # equations that are added to them (rule 38)
+A_STEP = 8                                            # of what is kept, takes as long as another instruction
 
 
-def equations(s: State) -> list[tuple[dict[int, int], int]]:
-    """Factors of symbols and a constant that are 0 together."""
-    found = [_equation(x, v, w, -1, c) for sums in (s.defs, s.added) for x, (v, w, c) in sums.items()]
-    found += [_equation(x, y, base, k, c) for (x, y), (base, k, c) in s.lines.items() if k in (1, -1)]
-    return [(terms, c) for terms, c in found if all([sym in s.vars for sym in terms])]
+def equations(s: State) -> dict[tuple[int, bool], list[Equation]]:
+    """By a symbol and whether it is taken off there."""
+    found: dict[tuple[int, bool], list[Equation]] = {}
+    for terms, c in (*[_equation(x, v, w, -1, c) for sums in (s.defs, s.added) for x, (v, w, c) in sums.items()],
+                     *[_equation(x, y, base, k, c) for (x, y), (base, k, c) in s.lines.items() if k in (1, -1)]):
+        if all([sym in s.vars for sym in terms]):
+            for sign in (1, -1):
+                turned = {sym: sign * factor for sym, factor in terms.items() if factor}, sign * c
+                for sym, factor in turned[0].items():
+                    found.setdefault((sym, factor < 0), []).append(turned)
+    return found
 
 
 def _equation(x: int, y: int, base: int, k: int, c: int) -> tuple[dict[int, int], int]:
@@ -36,27 +45,25 @@ def _equation(x: int, y: int, base: int, k: int, c: int) -> tuple[dict[int, int]
 
 
 def gap(s: State, a: int, b: int) -> tuple[int, int]:
-    """Bounds of b - a."""
+    """Bounds of b - a, which are two."""
     lo, hi = s.gap(a, b)
-    if a == b:
-        return lo, hi
     known = equations(s)
     start: Form = tuple(sorted([(sym, factor) for sym, factor in ((a, -1), (b, 1)) if sym]))
-    seen, todo = {start}, [(start, 0)]
+    seen, todo, tried = {start}, [(start, 0)], 0
     for terms, more in todo:                          # it is `terms` and `more`
         least, most = _simple(s, terms)
         lo, hi = max(lo, least + more), min(hi, most + more)
-        for equation, c in known:
-            for sign in (1, -1):
-                if not any([equation.get(sym, 0) * sign * factor < 0 for sym, factor in terms]):
-                    continue                          # nothing falls out
-                other = dict(terms)
-                for sym, factor in equation.items():
-                    other[sym] = other.get(sym, 0) + sign * factor
-                after = tuple(sorted([each for each in other.items() if each[1]]))
-                if after not in seen and len(seen) < FORMS and sum([abs(factor) for _, factor in after]) <= TERMS:
-                    seen.add(after)
-                    todo.append((after, more + sign * c))
+        for equation, c in [each for sym, factor in terms for each in known.get((sym, factor > 0), ())]:     # by which something falls out
+            tried += 1
+            if tried > TRIED or len(seen) == FORMS:
+                break
+            other = dict(terms)
+            for sym, factor in equation.items():
+                other[sym] = other.get(sym, 0) + factor
+            after = tuple(sorted([each for each in other.items() if each[1]]))
+            if after not in seen and sum([abs(factor) for _, factor in after]) <= TERMS:
+                seen.add(after)
+                todo.append((after, more + c))
     return lo, hi
 
 

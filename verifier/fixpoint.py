@@ -173,6 +173,7 @@ class Fixpoint:
                             "make the program smaller or its loops simpler",
                             f"with {len(self.graph.nodes)} blocks and {len(self.graph.loops)} loops, slot {node.first} was reached when they were used up")
         out = self._executed(node, before.copy())
+        self.steps, self.machine.effort = self.steps + self.machine.effort, 0
         for (succ, _), s in zip(node.succs, out):
             if s is None:
                 continue

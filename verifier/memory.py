@@ -6,7 +6,8 @@ from .rules import Violation
 from .state import LOW_HALF, LEN, NUMBER, POINTER, State, Value, stack_bits
 
 OFFSET_LIMIT = 1 << 18                                # pointers stay within this distance of their region
-ENTRIES = 1 << 14                                     # of read-only data that are looked at for one load
+ENTRIES = 1 << 14                                     # of read-only data that are looked at for one load,
+ALL_ENTRIES = 1 << 19                                 # and in all (rule 38)
 WORD = 4                                              # bytes that an access of the core has at most
 
 
@@ -187,9 +188,10 @@ class Memory:
             return d.of_size(size)
         key = at.region, n, m, r, size, signed
         if key not in self.held:
-            first = lo + (r - lo) % m if m else lo
-            places = [o for o in range(first, hi + 1, m or 1) if o in n]
-            self.held[key] = d.hull([int.from_bytes(holds[o:o + size], "little", signed=signed) for o in places]) if places else d.of_size(size)
+            places = range(lo + (r - lo) % m if m else lo, hi + 1, m or 1)
+            self.looked += len(places)
+            found = [int.from_bytes(holds[o:o + size], "little", signed=signed) for o in places if o in n] if self.looked <= ALL_ENTRIES else []
+            self.held[key] = d.hull(found) if found else d.of_size(size)
         return self.held[key]
 
     def _load_context(self, s: State, at: Value, size: int, slot: int):

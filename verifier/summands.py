@@ -11,6 +11,8 @@ from .octets import LEN
 if TYPE_CHECKING:
     from .state import State
 
+MAX_SUMS = 256                                        # of either kind, remembered at a time (rule 38)
+
 
 def sums_with(s: State, sym: int) -> list[tuple[int, int, int]]:
     """(y, w, c) where w = sym + y - c."""
@@ -43,6 +45,12 @@ def note(s: State, x: int, v: int, w: int, c: int) -> None:
     if other and (other, before) != (v, w):
         s.added.setdefault(other, (x, before, c0))
     s.added[x] = v, w, c
+    _forget_oldest(s.added)
+
+
+def _forget_oldest(sums: dict[int, tuple[int, int, int]]) -> None:
+    while len(sums) > MAX_SUMS:
+        del sums[next(iter(sums))]
 
 
 def define(s: State, x: int, v: int, w: int, c: int) -> None:
@@ -52,6 +60,8 @@ def define(s: State, x: int, v: int, w: int, c: int) -> None:
     if end and (further := sum_of(s, v, cursor)):
         s.added.setdefault(x, (v, w, c))
         s.defs[x] = further[0], end, c + c0 - further[1]
+        _forget_oldest(s.added)
+    _forget_oldest(s.defs)
 
 
 def together(s: State, low: int, high: int, y: int) -> None:

@@ -36,6 +36,8 @@ class Machine(Arithmetic, Calls, Branches):
         self.compared: dict[int, set[int]] = {}       # unknown -> constants that it was compared with: bounds worth trying where it grows
         self.equated: dict[tuple[int, int], set[int]] = {}          # two unknowns -> differences at which they were asked whether they are equal
         self.held: dict[tuple, d.Num] = {}            # region and addresses -> what may be loaded there
+        self.looked = 0                               # and at how many entries was looked for that
+        self.effort = 0                               # steps of the last instructions beyond one each (rule 38)
         self.failed: dict[int, tuple[int, str, str, str]] = {}      # slot -> what was broken there when it was met last
         self.culprit: int | None = None               # slot of the rule that the instruction breaks; None: it has broken nothing so far
         self.node = None

@@ -113,15 +113,19 @@ Attempt = tuple[Report, Analysis | None, cfg.Graph | None, Broken | None]
 
 @dataclass
 class Attempts:
-    """Analyses of one text with more and more copies of its parts. `left`: the effort that all of them may take yet; `patient`: see Machine; `made`: all of them."""
+    """Analyses of one text with more and more copies of its parts. `left`: the effort that all of them may take yet; `patient`: see Machine; `made`: all of them;
+    `large`: instructions of the last graph, which take effort, too, where few of them are reached."""
     attempt: Callable[[Sequence[cfg.Split], int, bool], Attempt]
     left: int
     patient: bool = False
     made: list[Attempt] = field(default_factory=list)
+    large: int = 0
 
     def of(self, splits: Sequence[cfg.Split]) -> Attempt:
         found = self.attempt(splits, self.left, self.patient)
-        self.left -= found[0].analysis_steps
+        if (graph := found[2]) is not None:
+            self.large = graph.expanded
+        self.left -= max(found[0].analysis_steps, self.large)
         self.made.append(found)
         return found
 
