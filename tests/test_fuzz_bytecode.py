@@ -73,6 +73,12 @@ def test_a_saved_program_is_the_same_program(tmp_path):
     (tmp_path / "x.s").write_text(case.source("why: it failed"))
     again = load_case(tmp_path / "x.s")
     assert (again.text, again.profile, again.sizes) == (case.text, case.profile, case.sizes)
+    searching = generated(3, writer="searches")
+    (tmp_path / "w.s").write_text(searching.source())
+    assert searching.constants and load_case(tmp_path / "w.s").constants == searching.constants
+    (tmp_path / "w.s").write_text(searching.source() + "; constants: 00\n")
+    with pytest.raises(ValueError, match="constants of 1 bytes, rodata has 48"):
+        load_case(tmp_path / "w.s")
     (tmp_path / "y.s").write_text("nothing")
     with pytest.raises(ValueError, match="not a saved program"):
         load_case(tmp_path / "y.s")

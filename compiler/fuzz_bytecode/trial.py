@@ -26,6 +26,7 @@ from .filled import Filling
 from .mutate import mutate, shrink
 from .numbers import Numbers
 from .programs import CHANGE, FIND, Writer
+from .searches import Searching, table
 from .words import SIZES
 from .writers import COMPILED_EVERY, IN_TURN
 
@@ -33,7 +34,7 @@ MAX_INSNS = 60_000                              #: rule 34's limit here: a run i
 MAX_WORK = 4_000_000                            #: instructions executed for one program
 WORK = 5_000                                    #: or so many for each run that is asked for, if that is more
 MAX_COMPILED = 400                              #: slots of compiled containers that are changed
-WRITERS = {"pieces": Writer, "lists": Counting, "buffers": Filling, "numbers": Numbers}
+WRITERS = {"pieces": Writer, "lists": Counting, "buffers": Filling, "numbers": Numbers, "searches": Searching}
 EXTRA = (HelperSpec(FIND, "find", (), ("nullable", "entry", 8)), HelperSpec(CHANGE, "change", ("scalar",), changes_packet=True))
 
 
@@ -45,29 +46,34 @@ def helpers() -> tuple[HelperSpec, ...]:
 
 @dataclass(frozen=True)
 class Case:
-    """`sizes`: of the regions, by name. `origin`: how it came about. `apart`: ways that meet may be told apart (verifier/apart.py)."""
+    """`sizes`: of the regions, by name. `origin`: how it came about. `apart`: ways that meet may be told apart (verifier/apart.py). `constants`: what the
+    read-only data hold, if that is known."""
 
     text: bytes
     profile: str
     sizes: tuple[tuple[str, int], ...]
     origin: str = ""
     apart: bool = False
+    constants: bytes | None = None
 
     @cached_property
     def descriptor(self) -> ContextDescriptor:
         profile = PROFILES[self.profile]
-        return replace(profile, contexts=(), max_packet=2048, regions={**profile.regions, "entry": Region(8)}).with_sizes(**dict(self.sizes))
+        found = replace(profile, contexts=(), max_packet=2048, regions={**profile.regions, "entry": Region(8)}).with_sizes(**dict(self.sizes))
+        return found if self.constants is None else found.holding("rodata", self.constants)
 
     def judge(self) -> tuple[Report, Analysis | None]:
         sizes = dict(self.sizes)
         return analyse(self.text, self.descriptor, rodata=sizes.get("rodata", 0), data=sizes.get("data", 0), record_size=sizes.get("rec", 0),
-                       state_size=sizes.get("state", 0), helpers=helpers(), max_insns=MAX_INSNS, apart=self.apart)
+                       state_size=sizes.get("state", 0), helpers=helpers(), max_insns=MAX_INSNS, apart=self.apart, constants=self.constants)
 
     def source(self, why: str = "") -> str:
         """As assembly, with what is needed to judge it again."""
         head = [f"; {why}"] if why else []
         head += [f"; profile: {self.profile}", f"; sizes: {' '.join(f'{k}={v}' for k, v in self.sizes)}"]
-        return "\n".join([*head, *(["; ways: told apart"] if self.apart else []), *disassemble(self.text)]) + "\n"
+        head += ["; ways: told apart"] if self.apart else []
+        head += [f"; constants: {self.constants.hex()}"] if self.constants is not None else []
+        return "\n".join([*head, *disassemble(self.text)]) + "\n"
 
 
 def load_case(path: Path) -> Case:
@@ -78,7 +84,10 @@ def load_case(path: Path) -> Case:
         sizes = tuple((k, int(v)) for k, v in (word.split("=") for word in given["sizes"].split()))
         if too_large := [f"{k}={v}" for k, v in sizes if v > LARGEST]:
             raise ValueError(f"{', '.join(too_large)}, the interpreter has {LARGEST} bytes for a region")
-        return Case(assemble(text), given["profile"], sizes, str(path), given.get("ways") == "told apart")
+        constants = bytes.fromhex(given["constants"]) if "constants" in given else None
+        if constants is not None and len(constants) != dict(sizes).get("rodata"):
+            raise ValueError(f"constants of {len(constants)} bytes, rodata has {dict(sizes).get('rodata', 0)}")
+        return Case(assemble(text), given["profile"], sizes, str(path), given.get("ways") == "told apart", constants)
     except (KeyError, ValueError) as error:
         raise ValueError(f"{path}: not a saved program: {error}") from error
 
@@ -97,8 +106,10 @@ def generated(seed: int, size: int | None = None, writer: str | None = None) -> 
     """Programs of even numbers are for profile lpn, of odd ones for xdp, and ways are told apart in each third. `size`: pieces, any number if it is not given.
     `writer`: whose turn it is, if it is not given."""
     profile = ("lpn", "xdp")[seed & 1]
-    text = assemble(WRITERS[writer or IN_TURN[seed % len(IN_TURN)]](random.Random(seed).choice, profile).program(size))
-    return Case(text, profile, tuple(SIZES[profile].items()), "generated", apart=seed % 3 == 0)
+    made, choose = WRITERS[writer or IN_TURN[seed % len(IN_TURN)]], random.Random(seed).choice
+    text = assemble(made(choose, profile).program(size))
+    constants = table(choose, SIZES[profile]["rodata"]) if made is Searching else None
+    return Case(text, profile, tuple(SIZES[profile].items()), "generated", seed % 3 == 0, constants)
 
 
 @lru_cache(maxsize=8)

@@ -90,7 +90,9 @@ class Tables:
             if a in local and b in local:
                 has = (-_S64 <= lo < _S64) | (-_S64 <= hi < _S64) << 1
                 self.diffs += _DIFF.pack(local[a], local[b], lo if has & 1 else 0, hi if has & 2 else 0, has, 0)
-        for x, (v, w, c) in s.defs.items():
+        sums = [(x, *t) for t_of in (s.defs, s.added) for x, t in t_of.items()]
+        sums += [(x, y, base, c) if k < 0 else (base, y, x, -c) for (x, y), (base, k, c) in s.lines.items() if abs(k) == 1]
+        for x, v, w, c in sums:
             if x in local and v in local and w in local:
                 self.defs += _DEF.pack(local[x], local[v], local[w], 0, d.s64(c))
         for x, (m, r) in s.strides.items():
@@ -152,7 +154,7 @@ class Claims:
         p, profile = self.program, self.profile
         p.text, p.slots = self._array("const uint8_t *", self.text), len(self.text) // 8
         p.max_packet, p.window, p.stack = profile.max_packet, profile.window, profile.stack
-        p.align8, p.ctx_size, p.packet_write = profile.align8, profile.size, profile.packet_write
+        p.align, p.align8, p.ctx_size, p.packet_write = profile.align, profile.align8, profile.size, profile.packet_write
         regions = self.ffi.new("it_region[]", STACK)
         for name, region in profile.regions.items():
             if region.size > LARGEST:
@@ -162,7 +164,7 @@ class Claims:
             if region.holds:
                 row.holds = self._array("const uint8_t *", region.holds)
         for name in ("pkt", "ctx"):
-            regions[REGIONS[name]].align = 8
+            regions[REGIONS[name]].align = profile.align
         for row in regions:
             row.align = row.align or 8
         fields = self.ffi.new("it_field[]", len(profile.fields))
@@ -194,6 +196,7 @@ class Claims:
         order = {node: i for i, node in enumerate(graph.nodes)}
         heads = {loop.head: i for i, loop in enumerate(graph.loops)}
         machine = Machine(self.profile, self.specs)
+        machine.patient = analysis.patient
         used = max((sym for state in analysis.invariants.values() for sym in state.vars), default=LEN)
         machine.symbols = {("known", sym): sym for sym in range(LEN + 1, used + 1)}     # new unknowns are numbered behind those
         costs = {node: [rng.randrange(1, 30) for _ in node.code] for node in graph.nodes}

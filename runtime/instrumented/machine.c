@@ -60,7 +60,7 @@ int it_fail(it_machine *m, enum it_fault fault, uint32_t reg, uint64_t got, uint
 static void lay_out(it_machine *m, const it_program *p, uint64_t seed)
 {
     for (uint32_t i = 0; i < IT_REGIONS + IT_FRAMES; i++) {
-        uint32_t align = i == IT_PKT ? 1 : i >= IT_REGIONS ? 512 : p->regions[i].align;
+        uint32_t align = i == IT_PKT ? 1 : i >= IT_REGIONS ? p->align : p->regions[i].align;
         uint64_t low = it_random(&seed);
         low = low & 1 ? low >> 32 : 0xFFFFFFFFull - (low >> 32 & 0x3FF);
         m->base[i] = ((uint64_t)(i + 1) << 40) + (low & ~(uint64_t)(align - 1));

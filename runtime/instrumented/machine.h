@@ -63,7 +63,7 @@ typedef struct { uint32_t number; uint8_t args[5], ret, region, changes_packet; 
 typedef struct {
     const uint8_t *text;
     uint32_t slots;
-    uint32_t max_packet, window, stack, align8, ctx_size, packet_write;
+    uint32_t max_packet, window, stack, align, align8, ctx_size, packet_write;     /* align: of the stack */
     const it_region *regions;           /* IT_REGIONS of them; stacks are not among them */
     const it_field *fields;
     const it_helper *helpers;
