@@ -59,6 +59,14 @@ def line_up(s: State, x: int) -> None:
             along(s, y)
 
 
+def line_up_parts(s: State, total: int) -> None:
+    """The products that are summands of what is compared are on lines, too: where they are computed anew the sum is as far from theirs as the other summands are."""
+    for x, (v, w, _) in list(s.added.items()) if total else ():
+        if w == total:
+            line_up(s, x)
+            line_up(s, v)
+
+
 def subdivide(s: State, x: int, y: int, k: int, c: int) -> None:
     """Of x = k * y + c whole multiples are known: they are multiples of `x`, too."""
     for (m, other), (base, slope, rest) in list(s.lines.items()):

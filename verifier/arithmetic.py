@@ -116,6 +116,8 @@ class Arithmetic(Memory):
             return known
         if name == "AND" and a.sym and nb.is_const and (again := derived.made_before(s, *derived.bits_in(s, a.sym, a.off, 0, mask))):
             return Value(NUMBER, None, again, 0)
+        if self.patient and name in ("AND", "MOD") and nb.is_const and (rest := self.rest(s, slot, a, mask + 1 if name == "AND" else nb.ulo, SHI if wide else d.M32, name == "AND")):
+            return rest
         out = self.fresh(s, slot, d.alu(name, na, nb, wide))
         if name == "ARSH" and self.patient and (na.slo if wide else na.slo32) >= 0 and na.uhi <= (SHI if wide else d.M32):
             name = "RSH"                              # of what is not negative it is the same
@@ -143,6 +145,19 @@ class Arithmetic(Memory):
                 s.learn_gap(whole, out, n.uhi // k - n.uhi, n.ulo // k - n.ulo)
         elif name == "MOD" and b.sym:
             s.learn_gap(b.sym, out, b.off - by.uhi, b.off - 1)
+
+    def rest(self, s: State, slot: int, a: Value, k: int, limit: int, masked: bool) -> Value | None:
+        """What is left of a number by `k` is how far it is behind a multiple of `k`, where one is known to lie so near before it."""
+        if not a.sym or k < 2 or masked and k & k - 1 or s.num(a).uhi > limit:
+            return None
+        for pair in [pair for pair in s.diff if a.sym in pair]:
+            other = pair[pair[0] == a.sym]
+            m, r = s.stride(Value(NUMBER, None, other, 0))
+            lo, hi = self.difference(s, Value(NUMBER, None, other, 0), a)
+            before = lo - (lo + r) % k                # so many behind the other one
+            if m % k == 0 and hi - before < k:
+                return self._exact(s, slot, a, Value(NUMBER, None, other, before), d.unsigned(0, k - 1), lo - before, hi - before, True)
+        return None
 
     def made_of(self, s: State, slot: int, name: str, a: Value, b: Value, out: int, wide: bool) -> None:
         """What is kept of how a number was made of another one."""
@@ -348,7 +363,7 @@ class Arithmetic(Memory):
 
     def difference(self, s: State, a: Value, b: Value) -> tuple[int, int]:
         """Bounds of b - a."""
-        if self.patient and a.sym != b.sym:
+        if self.patient:
             self.effort += (len(s.defs) + len(s.added)) // chains.A_STEP
             lo, hi = chains.gap(s, a.sym, b.sym)
         else:

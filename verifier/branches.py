@@ -35,6 +35,9 @@ class Branches(Memory):
                 self.equated.setdefault((p, q), set()).add(n - m)
             self._name_sum(s, slot, a, b)
             self._name_sum(s, slot, b, a)
+            if s.products:
+                for sym in (a.sym, b.sym):
+                    affine.line_up_parts(s, sym)
             taken = s.copy()
             ways = [s if self._compare_numbers(s, comparisons.NEGATED[name], a, b, wide) else None,
                     taken if self._compare_numbers(taken, name, a, b, wide) else None]

@@ -45,8 +45,10 @@ def _equation(x: int, y: int, base: int, k: int, c: int) -> tuple[dict[int, int]
 
 
 def gap(s: State, a: int, b: int) -> tuple[int, int]:
-    """Bounds of b - a, which are two."""
+    """Bounds of b - a."""
     lo, hi = s.gap(a, b)
+    if a == b:
+        return lo, hi
     known = equations(s)
     start: Form = tuple(sorted([(sym, factor) for sym, factor in ((a, -1), (b, 1)) if sym]))
     seen, todo, tried = {start}, [(start, 0)], 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import domain as d
+from . import domain as d, summands
 
 if TYPE_CHECKING:
     from .state import State, Value
@@ -26,7 +26,7 @@ def learn_halves(s: State, sym: int, n: d.Num) -> bool:
         if not c and not bits_of(s, y, n, 0, m):
             return False
         lo, hi = n.ulo - c & m, n.uhi - c & m
-        if lo <= hi and (m == d.M32 or s.vars[y].uhi <= m) and not s.meet(y, d.make(ulo32=lo, uhi32=hi), False):
+        if lo <= hi and (m == d.M32 or s.vars[y].uhi <= m) and not (s.meet(y, d.make(ulo32=lo, uhi32=hi), False) and summands.learn_difference(s, y)):
             return False
     return True
 

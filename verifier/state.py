@@ -276,12 +276,7 @@ class State:
             for other in self.exclusive.get(sym, ()):
                 if other in self.vars and not self.meet(other, d.const(0)):
                     return False
-        for differences in (self.defs, self.added) if deep else ():
-            if sym in differences:
-                v, w, c = differences[sym]
-                if not self.learn_gap(v, w, new.slo - c, new.shi - c, deep=False):
-                    return False
-        return True
+        return not deep or summands.learn_difference(self, sym)
 
     def rename(self, x: int, y: int, off: int) -> None:
         """Places that held `x` hold y + off."""
@@ -417,8 +412,9 @@ class State:
                     defs[x] = self.defs[x]
             self.defs = defs
         if self.lines:
+            parts = summands.bounded_parts(self, live) if self.added else ()
             for (x, y), (base, _, _) in self.lines.items():
-                if not base and summands.ends_within_packet(self, x) and (y in live or affine.compared(self, y, live)):
+                if not base and (summands.ends_within_packet(self, x) and (y in live or affine.compared(self, y, live)) or x in parts and y in live):
                     live.update((x, y))
             self.lines = {key: t for key, t in self.lines.items() if key[0] in live and key[1] in live}
             live |= {base for base, _, _ in self.lines.values()}

@@ -41,6 +41,8 @@ def learn_sums(s: State, a: int, b: int) -> bool:
 
 def note(s: State, x: int, v: int, w: int, c: int) -> None:
     """w = v + x - c. What was noted of another sum of `x` is of that one's other summand from now on, if nothing is noted of that."""
+    if x == LEN:                                      # which has no names of its own where ways meet
+        x, v = v, x
     other, before, c0 = s.added.get(x, (0, 0, 0))
     if other and (other, before) != (v, w):
         s.added.setdefault(other, (x, before, c0))
@@ -81,9 +83,18 @@ def halfway(s: State, m: int, total: int, off: int) -> None:
 
 def learn_summand(s: State, x: int) -> bool:
     """What `x` is added to is as far from the sum."""
-    if x not in s.added:
+    return _learn(s, s.added, x)
+
+
+def learn_difference(s: State, x: int) -> bool:
+    """The same, and of what `x` is the difference is as far apart."""
+    return _learn(s, s.defs, x) and _learn(s, s.added, x)
+
+
+def _learn(s: State, sums: dict[int, tuple[int, int, int]], x: int) -> bool:
+    if x not in sums:
         return True
-    (v, w, c), (lo, hi) = s.added[x], s.bounds(x)
+    (v, w, c), (lo, hi) = sums[x], s.bounds(x)
     return s.learn_gap(v, w, lo - c, hi - c, deep=False)
 
 
@@ -109,6 +120,11 @@ def ends_within_packet(s: State, x: int) -> bool:
 def bounded(s: State, x: int, v: int, w: int, c: int) -> bool:
     """Of the sum w = v + x - c more is known than its summands say: it was compared."""
     return bool(v and w) and w in s.vars and s.bounds(w)[1] < s.bounds(v)[1] + s.bounds(x)[1] - c
+
+
+def bounded_parts(s: State, live: set[int]) -> set[int]:
+    """Summands of such sums whose other one is among the live."""
+    return {part for x, (v, w, c) in s.added.items() for part, other in ((x, v), (v, x)) if other in live and bounded(s, x, v, w, c)}
 
 
 def cursor_before(s: State, x: int) -> int | None:
