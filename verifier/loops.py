@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import permutations
+from itertools import combinations, permutations
+from operator import add
 from types import MappingProxyType
 from typing import Any, Union
 
@@ -56,6 +57,7 @@ def rank(loop: Loop, head: State, back: list[State | None], symbols: dict[int, i
     at_head = dict(head.places())
     after = [dict(s.places()) for s in back]
     best, moved = None, []
+    still = [other for other in [0, *head.vars] if other not in symbols and (other != LEN or stable_length) and all([not other or other in s.vars for s in back])]     # what the loop leaves alone
     for sym in sorted({v.sym for v in at_head.values()} & set(symbols)):
         for turns, how in shrinking.bounds(head, back, [places.get(symbols[sym]) for places in after], at_head[symbols[sym]]):
             found = turns, f"{place_name(symbols[sym])} {how}"
@@ -65,10 +67,7 @@ def rank(loop: Loop, head: State, back: list[State | None], symbols: dict[int, i
         if not step:
             continue
         runs = []
-        for other in [0, *head.vars]:
-            if other in symbols or other == LEN and not stable_length or any(
-                    other and other not in s.vars for s in back):
-                continue
+        for other in still:
             l, h = head.gap(sym, other)               # wherever the head runs
             runs.append((h - l) // step + 1)
             gaps = [s.gap(sym, other) for s in back]  # where it runs once more
@@ -78,7 +77,8 @@ def rank(loop: Loop, head: State, back: list[State | None], symbols: dict[int, i
         if most <= 1 << 32 and (best is None or most < best[0]):
             best = most, f"{moved[-1]} a turn"
     if best is None:
-        best = _approaching(head, back, {sym: symbols[sym] for sym in {v.sym for v in at_head.values()} & set(symbols)}, at_head, after)
+        held = {sym: symbols[sym] for sym in {v.sym for v in at_head.values()} & set(symbols)}
+        best = _approaching(head, back, held, at_head, after) or _adding_up(head, back, held, at_head, after, still)
     if best:
         return best
     known = f"{', '.join(moved[:3])}, but no comparison bounds it" if moved else "nothing is known to move by a constant in every turn and to stay in bounds"
@@ -97,6 +97,20 @@ def _approaching(head: State, back: list[State], symbols: Mapping[int, int], at_
         step = min((moves(x, low, at_head[low], [s], [places])[0] - moves(y, high, at_head[high], [s], [places])[1] for s, places in zip(back, after)), default=0)
         if step > 0 and (best is None or (most - least) // step + 1 < best[0]):
             best = (most - least) // step + 1, f"{place_name(low)} and {place_name(high)} come closer by at least {step} a turn"
+    return best
+
+
+def _adding_up(head: State, back: list[State], symbols: Mapping[int, int], at_head: dict[int, Value], after: list[dict[int, Value]],
+               still: list[int]) -> tuple[int, str] | None:
+    """The same, of two bounded unknowns whose sum grows in every turn, whichever of them moves, as two lists are merged; None: there are not two."""
+    best = None
+    room = {sym: min([h - l for l, h in [head.gap(sym, other) for other in still]]) for sym in symbols}      # how far it goes at most
+    ends = [(sym, place) for sym, place in sorted(symbols.items()) if room[sym] <= 1 << 32]
+    turns = {sym: [moves(sym, place, at_head[place], [s], [places])[0] for s, places in zip(back, after)] for sym, place in ends}
+    for (x, one), (y, other) in combinations(ends, 2):
+        step = min(map(add, turns[x], turns[y]))
+        if step > 0 and (best is None or (room[x] + room[y]) // step + 1 < best[0]):
+            best = (room[x] + room[y]) // step + 1, f"{place_name(one)} and {place_name(other)} move by at least {step} a turn together"
     return best
 
 
