@@ -21,6 +21,8 @@ WALKS, SPECULATION, DIFFERENCE, HALF, ALIGNED, OUTER, JOINED = (outside.reason(w
     "cannot spill pointers to stack into stack frame of the caller", "bitwise operator |= on pointer"))
 EXPLAINED = {
     "8: to the start": WALKS,
+    "33: one of two counters goes on in each turn": WALKS,
+    "33: one of two counters goes on by more than the other one goes back": WALKS,
     **{f"16: {name}": SPECULATION for name in (           # what a loop fills has a variable place; root may read what was never written
         "a loop fills eight bytes",
         "a loop moves by two and writes two bytes",
