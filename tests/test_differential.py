@@ -125,6 +125,13 @@ def test_a_corpus_is_gone_on_with(tmp_path: Path) -> None:
     assert corpus.next_seed == 43 and again.compared > first.compared / 2 and corpus.totals.packets == first.compared + again.compared
 
 
+def test_time_may_be_over_within_a_program() -> None:
+    """One in all its forms may take minutes: the first form is run, and others while there is time."""
+    loop = Loop(Corpus(None), ("engine", "rbpf"), packets=2)
+    loop.run(40, seconds=0.02)
+    assert loop.programs == 1 and loop.tally["compared engine"] > 0 and not loop.tally["compared rbpf"] and not loop.found
+
+
 def test_a_corpus_that_is_none_is_said(tmp_path: Path) -> None:
     (tmp_path / "state.json").write_text('{"next_seed": "x"}')
     with pytest.raises(ValueError, match="state.json: not a fuzzer's state"):

@@ -324,8 +324,10 @@ def split_meta(meta: dict[str, int]) -> tuple[int | None, dict[str, int]]:
     return meta.get("hook"), {name: value for name, value in meta.items() if name != "hook"}
 
 
-def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter | None = None, became: Became | None = None) -> None:
-    """Raises Failure at the first disagreement, or where a container is refused; Refused if the compiler cannot do a part of the program yet."""
+def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter | None = None, became: Became | None = None,
+             goes_on: Callable[[Variant], bool] = lambda variant: True) -> None:
+    """Raises Failure at the first disagreement, or where a container is refused; Refused if the compiler cannot do a part of the program yet.
+    `goes_on`: asked before each variant but the first whether there is time for it."""
     tally = tally if tally is not None else Counter()
     program = checked(case.program.text)
     results, state, left = expected(program, case)
@@ -341,6 +343,8 @@ def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter 
     proofs: dict[tuple[str, bool, Level], Proofs] = {}
     refused: Refused | None = None
     for variant in variants:
+        if variant is not variants[0] and not goes_on(variant):
+            return
         key = variant.built
         try:
             if key not in built:

@@ -140,6 +140,7 @@ class Loop:
         self.became: dict[str, Became] = {}
         self.programs = 0
         self.began = self.shown = self.saved = time.monotonic()
+        self.seconds: float | None = None
         self.before = replace(corpus.totals, tally=Counter(corpus.totals.tally))
 
     # ------------------------------------------------------------ one program
@@ -171,8 +172,8 @@ class Loop:
             if choose is not None:
                 add_packets(case, choose, self.packets, self.file is not None)
                 became = self.became.setdefault(self.file(seed), Became()) if self.file is not None else None
-            run_case(case, variants_of(seed, self.engines), self.tally, became)
-            if "kernel" in self.engines and seed % 2 == 0:
+            run_case(case, variants_of(seed, self.engines), self.tally, became, lambda variant: self.goes_on(seed, variant))
+            if "kernel" in self.engines and seed % 2 == 0 and not self.over:
                 self.kernel(case)
             self.corpus.keep_new(seed, case, features(checked(case.program.text)))
         except Refused as error:
@@ -181,6 +182,16 @@ class Loop:
             self.failed(seed, failure, case)
         except Exception as problem:
             self.failed(seed, Failure(f"fuzzer stumbles {type(problem).__name__}", str(problem)), case)
+
+    @property
+    def over(self) -> bool:
+        return self.seconds is not None and time.monotonic() - self.began >= self.seconds
+
+    def goes_on(self, seed: int, variant: Variant) -> bool:
+        """A long program takes minutes in all its forms."""
+        if time.monotonic() - self.shown > PROGRESS_EVERY:
+            self.show(seed, variant)
+        return not self.over
 
     def kernel(self, case: Case) -> None:
         try:
@@ -214,14 +225,15 @@ class Loop:
         return sum(n for k, n in self.tally.items() if k.startswith("compared"))
 
     def run(self, seed: int | None = None, seconds: float | None = None, programs: int | None = None, stop_at: int | None = None) -> None:
-        """Until the time, the number of programs or of failures is reached; else for ever."""
+        """Until the time, the number of programs or of failures is reached; else for ever. The last program is not run in every form where the time is over."""
+        self.seconds = seconds
         at = seed if seed is not None else self.corpus.next_seed or 0
         enabled = gc.isenabled()
         gc.disable()
         try:
             self.again()
             while programs is None or self.programs < programs:
-                if seconds is not None and time.monotonic() - self.began >= seconds or stop_at is not None and len(self.found) >= stop_at:
+                if self.over or stop_at is not None and len(self.found) >= stop_at:
                     break
                 self.program(at)
                 at += 1
@@ -240,11 +252,11 @@ class Loop:
                                     before.seconds + self.saved - self.began, before.tally + self.tally)
         self.corpus.save()
 
-    def show(self, seed: int | None = None) -> None:
-        """`seed`: of the program that comes now."""
+    def show(self, seed: int | None = None, variant: Variant | None = None) -> None:
+        """`seed`: of the program that comes now; `variant`: in this form."""
         self.shown = time.monotonic()
         passed = max(self.shown - self.began, 1e-3)
-        now = "" if seed is None else f"; now {self.called(seed)}"
+        now = "" if seed is None else f"; now {self.called(seed)}{f' in {variant}' if variant else ''}"
         self.progress(f"{self.programs} programs, {self.compared} packets compared, {len(self.found)} failures kept, "
                       f"{self.programs / passed:.1f} programs a second{now}")
 
