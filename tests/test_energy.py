@@ -183,6 +183,14 @@ def test_a_look_wakes_a_radio_that_is_off(within, on, us):
     assert [each for _, each in promise.runs] == [us]
 
 
+def test_no_radio_is_on_for_more_than_all_the_time():
+    text = "timing Duty {{ every 1 s within 1 ms {{ radio.on(); after 900 ms {{ radio.off(); }} }} every 2 s within 1 ms {{ radio.on(); after 1900 ms {{ radio.off(); }} }} energy {{ radio.on {}; }} }}"
+    [promise] = program(text.format("<= 100 %")).promises
+    assert promise.share == 1_000_000
+    with pytest.raises(DiagnosticError, match="the radio may be on all the time, and < 100 % is promised"):
+        program(text.format("< 100 %"))
+
+
 def test_a_look_takes_as_long_as_is_declared():
     assert CCA_US == declared()["radio_cca"]
 

@@ -20,6 +20,7 @@ from .reads import headers_read
 from .statements import always_leaves
 
 DROP = builtins.VERDICTS["DROP"]
+MOST_CHANNEL = 26                               # of the O-QPSK PHY at 2450 MHz; those below 11 are those below 1 GHz (IEEE 802.15.4, 10.1.3)
 CLOCKS = ("clock", "time")                      # of the node; of the meta and of a frame
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -52,6 +53,8 @@ def doubts(program: ast.Program, diagnostics: Diagnostics) -> list[Gone]:
     for call in found[ast.Call]:
         if call.target == "advance":
             number_of_bits(call.args[0], "advance({})", "advance takes bits, and these need not be whole octets", octets, ranges, diagnostics)
+        elif call.target == "radio.channel" and call.args[0].const is not None and int(call.args[0].const) > MOST_CHANNEL:
+            diagnostics.warning(f"no radio of IEEE 802.15.4 has channel {int(call.args[0].const)} on page 0", call.args[0].span, "at 2.4 GHz they are 11 to 26")
     for e in found[ast.Binary]:
         if e.op in ("<<", ">>") and isinstance(e.left.type, Bits):
             wraps(e.right, e.left.type.width.bit_length(), ranges, diagnostics)

@@ -135,7 +135,7 @@ def promised(program: ast.Program, diagnostics: Diagnostics, waits: Mapping[ast.
     if diagnostics.errors > before:
         return []
     found: list[Promise] = []
-    share = sum((min(Fraction(cost.us, hook.period), Fraction(1)) for hook, cost in runs), Fraction(0))
+    share = min(sum((Fraction(cost.us, hook.period) for hook, cost in runs), Fraction(0)), Fraction(1))      # it is not on for more than all the time
     on = [(hook, cost.us) for hook, cost in runs if cost.us]
     for block in blocks_of(program):
         for budget in block.energy:
