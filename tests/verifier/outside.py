@@ -90,7 +90,7 @@ def kernel_says(texts: list[bytes]) -> list[str | None]:
 
 def last_word(refusal: kernel.KernelRejected) -> str:
     """Of a log, which ends with states and statistics."""
-    lines = [line for line in refusal.log.strip().splitlines() if not re.match(r"processed|verification|old state|cur state|from \d|\d+: \(", line)
+    lines = [line for line in refusal.log.strip().splitlines() if not re.match(r"processed|verification|stack depth|old state|cur state|from \d|\d+: \(", line)
              or "too large" in line or "infinite loop" in line]
     known = [line for line in lines[-4:] if any(re.search(pattern, line) for pattern in REASONS)]
     return (known or lines or [str(refusal)])[-1]
