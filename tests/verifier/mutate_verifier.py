@@ -44,7 +44,7 @@ from lpn.runtime.instrumented.claims import Claims, Runner             # noqa: E
 from lpn.verifier import LPN, analyse                                  # noqa: E402
 
 FOLDER = Path(verifier.__file__).parent
-PROOF = ("cfg", "sections", "transfer", "memory", "arithmetic", "calls", "branches", "state", "affine", "summands", "derived", "domain", "order", "fixpoint", "loops",
+PROOF = ("cfg", "sections", "transfer", "memory", "arithmetic", "calls", "branches", "state", "affine", "summands", "chains", "derived", "domain", "order", "fixpoint", "loops",
          "shrinking", "together", "verify", "filled")
 SEARCH = ("join", "fixpoint")                         # a mistake there must not make anything pass
 #: Of these modules what the proof rests on.
@@ -323,7 +323,7 @@ def folding() -> Iterator[str]:
 
 #: Which laws speak of a module.
 NUMBERS, STATES = [Law(f"numbers, {seed}", partial(laws.broken, seed)) for seed in (1, 2)], Law("states", state_laws.broken)
-LAWS = {**{module: [STATES] for module in ("state", "affine", "summands", "derived", "order", "join", "places")}, "domain": [*NUMBERS, STATES],
+LAWS = {**{module: [STATES] for module in ("state", "affine", "summands", "chains", "derived", "order", "join", "places")}, "domain": [*NUMBERS, STATES],
         "filled": [Law("what loops fill", filled_laws.broken)], "cfg": [Law("forms", forms)], "shrinking": [Law("folding", folding)]}
 
 
