@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from .base import BOOL, Context, HeaderInfo, StructInfo, Ty, bit, literal, zero
+from .base import BOOL, Context, HeaderInfo, StructInfo, Ty, literal, zero
 from .plans import Plans, WRITE
 
 NAME = re.compile(r'\w*"[^"]*"|\w+')
