@@ -11,7 +11,7 @@ from elftools.elf.elffile import ELFFile
 
 from .memory import FLASH, FLASH_SIZE, RAM
 
-
+MAGIC = b"\x7fELF"
 #: Containers that are code in flash: of a linked set (runtime/linked.py) each, and the pack that they lie in.
 CONTAINERS = ("lpn_code_", "lpn_rom")
 
@@ -58,6 +58,8 @@ def read(path: str | Path) -> Program:
     """A firmware. Raises ProgramError, and OSError."""
     try:
         with open(path, "rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                raise ProgramError(f"{path}: not an ELF: what runs is a node's firmware, as RIOT's build leaves it in bin/iotlab-m3/NAME.elf")
             return _program(Path(path), ELFFile(file))
     except (ELFError, UnicodeDecodeError, ValueError, KeyError) as e:
         raise ProgramError(f"{path}: not an ELF that can be read: {e}") from None
