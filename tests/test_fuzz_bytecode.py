@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "verifier"))
+import faults_searches                                             # noqa: E402, F401
 from faults import planted                                         # noqa: E402
 from found import FOUND                                            # noqa: E402
 

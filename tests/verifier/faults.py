@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from lpn.verifier import affine, arithmetic, chains, comparisons, derived, domain as d, fixpoint, loops, memory, shrinking, state, summands, transfer
+from lpn.verifier import affine, arithmetic, comparisons, derived, domain as d, fixpoint, loops, memory, shrinking, state, transfer
 
 verify = sys.modules["lpn.verifier.verify"]           # the module; the package has a function of that name
 FAULTS = {}
@@ -615,48 +615,3 @@ def a_product_is_of_one_more(patch):
 def a_division_leaves_something_over(patch):
     right = arithmetic.remainder
     patch.setattr(arithmetic, "remainder", lambda s, v, k: (max(right(s, v, k)[0], 1), max(right(s, v, k)[1], 1)))
-
-
-# ---------------------------------------------------------------- searches
-
-@fault
-def the_middle_is_one_further(patch):
-    right = summands.halfway
-    patch.setattr(summands, "halfway", lambda s, m, total, off: right(s, m, total, off + 2))
-
-
-@fault
-def ends_come_together_a_turn_early(patch):
-    right = loops._approaching
-
-    def wrong(*given):
-        found = right(*given)
-        return found and (max(found[0] - 1, 1), found[1])
-    patch.setattr(loops, "_approaching", wrong)
-
-
-@fault
-def an_or_adds_to_any_address(patch):
-    right = transfer.Machine.disjoint
-
-    def wrong(self, s, a, b):
-        with patch.context() as during:
-            during.setattr(transfer.Machine, "_base", lambda self, at: 1 << 16)
-            return right(self, s, a, b)
-    patch.setattr(transfer.Machine, "disjoint", wrong)
-
-
-@fault
-def a_table_holds_one_entry_less(patch):
-    right = d.hull
-    patch.setattr(d, "hull", lambda found: right(found[:-1] if len(found) > 1 else found))
-
-
-@fault
-def a_sum_of_sums_is_one_more(patch):
-    right = chains.gap
-
-    def wrong(s, a, b):
-        (lo, hi), known = right(s, a, b), s.gap(a, b)
-        return (lo, hi) if (lo, hi) == known else (min(lo + 1, hi), hi)
-    patch.setattr(chains, "gap", wrong)

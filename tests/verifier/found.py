@@ -1,4 +1,4 @@
-"""By which generated program (number, pieces, who writes it where it is not its turn) the soundness run finds each fault of faults.py."""
+"""By which generated program (number, pieces, who writes it where it is not its turn) the soundness run finds each fault of faults.py and faults_searches.py."""
 
 FOUND = {
     "addition_forgets_the_second_bound": (87, 2, "pieces"),
