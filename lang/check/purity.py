@@ -116,14 +116,8 @@ def changes(node: ast.Node, writers: dict[ast.Function, str]) -> str | None:
     for register in written_registers(node):
         return f"register '{register.name}'"
     if isinstance(node, ast.Call):
-        if node.target == "count" and isinstance(node.callee, ast.Member) and isinstance(node.callee.base, ast.Name):
-            return f"counter '{node.callee.base.name}'"
-        if node.target in CALLS and isinstance(node.callee, ast.Member) and isinstance(node.callee.base, ast.Name):
-            return f"buffer '{node.callee.base.name}'"
-        if node.target == "execute" and isinstance(node.callee, ast.Member) and isinstance(node.callee.base, ast.Name):
-            return f"meter '{node.callee.base.name}'"
-        if node.target == "reset" and isinstance(node.callee, ast.Member) and isinstance(node.callee.base, ast.Name):
-            return f"{kind_of(node.callee.base.decl)} '{node.callee.base.name}'"
+        if node.target in ("count", "execute", "reset", *CALLS) and isinstance(node.callee, ast.Member) and isinstance(base := node.callee.base, ast.Name):
+            return f"{kind_of(base.decl)} '{base.name}'"
         if isinstance(node.target, ast.Extern):
             return "the node"
         if node.target in builtins.OUTSIDE:
