@@ -194,6 +194,12 @@ if __name__ == "__main__":
     search()
 
 
+def test_a_program_need_not_have_headers() -> None:
+    """Where a processor changes in place what there is not, the generator stumbled."""
+    program = Generator(RandomChoose(22757)).program()
+    assert "struct headers" in program.text and checked(program.text)
+
+
 def test_no_event_turns_the_radio_on_where_there_is_a_budget() -> None:
     """What an event starts has no share of the time: such a program has no promise, or is none (found by the fuzzer)."""
     text = Generator(RandomChoose(910077), False).program().text

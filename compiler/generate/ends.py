@@ -151,7 +151,7 @@ class Ends(Tables):
         self.meta_values(ctx)
         self.declares_nothing(in_action=True)
         body: list[str] = []
-        for _ in range(c.number(1, 4)):
+        for _ in range(c.number(1, 4) if self.instances else 0):     # type: ignore[attr-defined]
             i = c.pick(self.instances)                          # type: ignore[attr-defined]
             fields = [f for f in i.header.fields if f.ty.kind == "bit" and not f.equation and not f.when]
             if fields:
