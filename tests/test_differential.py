@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -125,10 +126,12 @@ def test_a_corpus_is_gone_on_with(tmp_path: Path) -> None:
     assert corpus.next_seed == 43 and again.compared > first.compared / 2 and corpus.totals.packets == first.compared + again.compared
 
 
-def test_time_may_be_over_within_a_program() -> None:
+def test_time_may_be_over_within_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     """One in all its forms may take minutes: the first form is run, and others while there is time."""
     loop = Loop(Corpus(None), ("engine", "rbpf"), packets=2)
-    loop.run(40, seconds=0.02)
+    loop.began = loop.shown = loop.saved = 0.0
+    monkeypatch.setattr("lpn.compiler.fuzz.loop.time", SimpleNamespace(monotonic=lambda: 2.0 if loop.tally["compared engine"] else 0.0))
+    loop.run(40, seconds=1)
     assert loop.programs == 1 and loop.tally["compared engine"] > 0 and not loop.tally["compared rbpf"] and not loop.found
 
 
