@@ -20,7 +20,7 @@ from .reads import headers_read
 from .statements import always_leaves
 
 DROP = builtins.VERDICTS["DROP"]
-MOST_CHANNEL = 26                               # of the O-QPSK PHY at 2450 MHz; those below 11 are those below 1 GHz (IEEE 802.15.4, 10.1.3)
+MOST_CHANNEL = 26                               # of the O-QPSK PHY at 2450 MHz; those below 11 are those below 1 GHz (IEEE 802.15.4, channel page 0)
 CLOCKS = ("clock", "time")                      # of the node; of the meta and of a frame
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
