@@ -23,8 +23,7 @@ from .image import STACK_SIZE, STATE_MAX, TEXT_MAX, Flag, Image, ImageError, Kin
 from .kept import KeptTable, Migration, ambiguous
 from .llvm import emit_assembly, parse, slots_by_line
 from .lower.const_entries import compared
-from .lower.modules import Lowered, ProgramLowering
-from .lower.operations import MOST_OPERATIONS
+from .lower.modules import Lowered, Lowerings, ProgramLowering
 from .lower.processor import data_room, entry_data, table_size, tables
 from .passes.stack_slots import with_less_stack
 from .stack import stack_used, too_large, variable_octets
@@ -215,15 +214,15 @@ def is_chain(hook: Hook) -> None:
 
 
 def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = False, level: Level = MOST, listings: bool = True,
-                    forms: Forms | None = None) -> Compiled:
+                    forms: Forms | None = None, lowerings: Lowerings | None = None) -> Compiled:
     """Compiles a checked program. Raises DiagnosticError for what the compiler refuses, BuildError for the rest. `listings`:
     with the source line of each instruction; who compiles thousands does without. `forms`: those that were refused are not
-    taken. What does not fit in the form that was asked for is made in another one, and `notes` says so."""
+    taken. What does not fit in the form that was asked for is made in another one, and `notes` says so. `lowerings`: of this program, for who compiles it again."""
     with deep():
-        return compiled(program, TARGETS[target], fuse, level, listings, forms if forms is not None else Forms())
+        return compiled(program, TARGETS[target], fuse, level, listings, forms if forms is not None else Forms(), lowerings or Lowerings(program))
 
 
-def compiled(program: ast.Program, t: Target, fuse: bool, level: Level, listings: bool, forms: Forms) -> Compiled:
+def compiled(program: ast.Program, t: Target, fuse: bool, level: Level, listings: bool, forms: Forms, lowerings: Lowerings) -> Compiled:
     externs.check(program)
     if t.name != "lpn" and externs.own(program):
         raise BuildError(f"target {t.name} has no functions of the node's own, such as {externs.own(program)[0].name}()")
@@ -237,7 +236,7 @@ def compiled(program: ast.Program, t: Target, fuse: bool, level: Level, listings
                          f"the protocol has no chain for {RX_DONE}, and target {t.name} runs no other")
     for hook in hooks:
         is_chain(hook)
-    lowering = ProgramLowering(program, t, listings, MOST_OPERATIONS, fuse)
+    lowering = lowerings.of(t, listings, fuse)
     fits(lowering.state)
     made: dict[str, Container] = {}
     fused: dict[tuple[ast.Module, ...], Container | None] = {}
@@ -270,8 +269,8 @@ def compiled(program: ast.Program, t: Target, fuse: bool, level: Level, listings
         c.image = replace(c.image, record_size=record)
     migrations = []
     for block in persist.migrations(program) if t.name == "lpn" else ():
-        needs = lowering.migration(block)[1]
-        one = forms.first(block.name, forms_of(level), lambda form: make_container(lowering, lowering.migration(block)[0], t, form, needs))
+        lowered, needs = lowering.migration(block)
+        one = forms.first(block.name, forms_of(level), lambda form: make_container(lowering, lowered, t, form, needs))
         containers.append(one or forms.fail(block.name))
         migrations.append(Migration(block.version, block.name, needs))
     if (same := ambiguous(persist.layout(program))) is not None:
@@ -325,7 +324,7 @@ def fused_container(lowering: ProgramLowering, name: str, chain: list[ast.Module
 def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, form: Form, needs: KeptTable | None = None) -> Container:
     """Its image has no record yet but a migration's, which is what it `needs`. Raises BuildError."""
     try:
-        made = bytecode(lowered.module, target, form.optimised, lowered.kind == Kind.FUSED, form.small and target.name == "lpn", FARTHEST)
+        made = bytecode(lowered.text, target, form.optimised, lowered.kind == Kind.FUSED, form.small and target.name == "lpn", FARTHEST)
     except TooFar as e:
         raise SizeError(lowered.name, f"has more than {FARTHEST} instructions, and a jump reaches no farther: divide it into modules",
                         slots_by_line(e.ref, target), e.slots / TEXT_MAX) from None

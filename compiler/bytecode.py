@@ -18,13 +18,12 @@ from pathlib import Path
 import cbor2
 import llvmlite
 import llvmlite.binding as llvm
-import llvmlite.ir as ir
 
 from lpn.lang.files import Scratch
 
 from .elf import Object, read_object
 from .half_pointers import half_pointers, hidden_ends
-from .llvm import emit_object, optimize, parse, slots, text_of
+from .llvm import emit_object, optimize, parse, slots
 from .passes.peephole import improve
 from .swaps import hidden_swaps, wide_swaps
 from .target import Target
@@ -65,9 +64,8 @@ def forget() -> None:
     _kept.clear()
 
 
-def bytecode(module: ir.Module, target: Target, level: int, fused: bool, small: bool, farthest: int) -> Bytecode:
-    """`fused`: the module is of a whole chain; `small`: its code is to be short. Raises TooFar for more slots than `farthest`."""
-    text = text_of(module, target)
+def bytecode(text: str, target: Target, level: int, fused: bool, small: bool, farthest: int) -> Bytecode:
+    """Of a module's text. `fused`: it is of a whole chain; `small`: its code is to be short. Raises TooFar for more slots than `farthest`."""
     key = sha256(repr((target, level, fused, small)).encode() + text.encode()).digest()
     folder = os.environ.get(FOLDER)
     found = _kept.pop(key, None) or (read(Path(folder), key) if folder else None)

@@ -20,6 +20,7 @@ from .excluded import without_excluded
 from .forms import MOST, BuildError, Forms, Level, RefusedError, UncertifiedError, accepted, of_level
 from .helpers import HELPERS, Helper
 from .image import OUT_SIZE, Flag, Image, Kind
+from .lower.modules import Lowerings
 from .output import waiting
 from .waits import Start, starts
 
@@ -121,9 +122,11 @@ class Sealed:
 
 def sealed_form(program: ast.Program, target: str = "lpn", fuse: bool = False, level: Level = MOST) -> Sealed:
     """In the form asked for, or in another one that the verifier takes. Raises BuildError."""
+    lowerings = Lowerings(program)
+
     def make(forms: Forms) -> Sealed:
         with waiting("compiling"):
-            result = compile_program(program, target, fuse, level, forms=forms)
+            result = compile_program(program, target, fuse, level, forms=forms, lowerings=lowerings)
         return Sealed(result, *seal(result))
     made = accepted(make, Sealed.refused)
     for name in made.uncertified() if target == "lpn" and not made.refused() else ():

@@ -19,7 +19,7 @@ from lpn.compiler.forms import LEVELS, MOST, SMALL, BuildError, Form, Forms, Lev
 from lpn.compiler.fuzz.differential import Case, Variant, add_packets, load_case, run_case
 from lpn.compiler.generate.base import Program, RandomChoose
 from lpn.compiler.image import STACK_SIZE, TEXT_MAX
-from lpn.compiler.lower import stacks
+from lpn.compiler.lower import modules, stacks
 from lpn.compiler.lower.parser import Parsers
 from lpn.compiler.runner import make_runner
 from lpn.lang import ast
@@ -81,11 +81,25 @@ def test_what_is_far_too_long_is_not_optimised_less(monkeypatch: pytest.MonkeyPa
 
     assert tried(1.1, 2) == [2, "s", 1, 0] and tried(1.5, 2) == [2, "s"] and tried(1.5, 0) == [0, 1, 2, "s"]
     calls = []
-    monkeypatch.setattr(build, "MOST_OPERATIONS", 10)
+    monkeypatch.setattr(modules, "MOST_OPERATIONS", 10)
     monkeypatch.setattr(build, "bytecode", lambda *args: calls.append(args))
     with pytest.raises(BuildError, match="^Rx is lowered to more than 10 operations, and no more are tried for one container: divide it into modules; most are made of test.lpn:[0-9]+ "):
         compile_program(program(TAG))
     assert not calls
+
+
+@pytest.mark.parametrize("fuse", (False, True))
+def test_what_is_lowered_once_is_the_same(fuse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once for all of LLVM's levels, once more where it is to be short."""
+    given = checked(EXAMPLES / "udp" / "udp.lpn")
+    alone = [[c.stored for c in compile_program(given, fuse=fuse, level=level).containers] for level in (0, MOST, SMALL)]
+    kept, lower, made = modules.Lowerings(given), modules.ProgramLowering.lower_chain if fuse else modules.ProgramLowering.lower_module, []
+    monkeypatch.setattr(modules.ProgramLowering, lower.__name__, lambda *args, **more: made.append(args) or lower(*args, **more))
+    again, times = [], []
+    for level in (0, MOST, SMALL):
+        again.append([c.stored for c in compile_program(given, fuse=fuse, level=level, lowerings=kept).containers])
+        times.append(len(made))
+    assert again == alone and 0 < times[0] == times[1] < times[2]
 
 
 def test_hooks_of_the_same_modules_share_a_fused_container() -> None:

@@ -36,6 +36,7 @@ from ..generate.packets import Packets
 from ..generate.refused import most_of, refusal
 from ..image import Flag
 from ..judge import PROVED, unit_of
+from ..lower.modules import Lowerings
 from ..state import scalar_width
 from . import timed
 from .analysed import once
@@ -260,10 +261,12 @@ def expected(program: ast.Program, case: Case) -> tuple[list, dict, list[Places]
     return results, cells(program, state), left
 
 
-def compile_variant(program: ast.Program, variant: Variant) -> Compiled:
+def compile_variant(program: ast.Program, variant: Variant, lowerings: Lowerings | None = None) -> Compiled:
     """As `lpnc build` makes it: every container is one that the verifier accepts."""
+    lowerings = lowerings or Lowerings(program)
+
     def make(forms: Forms) -> tuple[Compiled, list[RefusedError]]:
-        compiled = compile_program(program, variant.target, variant.fuse, variant.level, listings=False, forms=forms)
+        compiled = compile_program(program, variant.target, variant.fuse, variant.level, listings=False, forms=forms, lowerings=lowerings)
         return compiled, refused(compiled)
 
     try:
@@ -338,7 +341,7 @@ def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter 
             became.note(program, hook, r, frame)
         if case.program.lossless and r.verdict == "ACCEPT" and r.out != frame:
             raise Failure("lossless", f"{frame.hex()} became {r.out.hex() if r.out is not None else None}")
-    given = control.from_json(case.program.tables, program)
+    given, lowerings = control.from_json(case.program.tables, program), Lowerings(program)
     built: dict[tuple[str, bool, Level], Compiled] = {}
     proofs: dict[tuple[str, bool, Level], Proofs] = {}
     refused: Refused | None = None
@@ -348,7 +351,7 @@ def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter 
         key = variant.built
         try:
             if key not in built:
-                built[key] = compile_variant(program, variant)
+                built[key] = compile_variant(program, variant, lowerings)
                 tally["containers"] += len(built[key].containers)
                 for _, note in built[key].forms.notes():
                     tally["other form: " + " ".join(note.split(" ")[1:])[:60]] += 1
@@ -385,20 +388,20 @@ def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter 
                 raise Failure("state differs", f"{variant}: {decl.name}: reference {rows}, {variant} {after[decl]}")
     if refused is not None and not built:
         raise refused
-    over_time(case, program, variants, tally)
+    over_time(case, lowerings, variants, tally)
 
 
-def over_time(case: Case, program: ast.Program, variants: Sequence[Variant], tally: Counter) -> None:
+def over_time(case: Case, lowerings: Lowerings, variants: Sequence[Variant], tally: Counter) -> None:
     """What takes more than packets, where the case has it: events for a node, a version that takes over."""
     if not any(variant.engine == "engine" for variant in variants):
         return
     try:
         for fuse in (False, True) if case.events else ():
-            if (said := timed.run_events(case, program, fuse, tally)) is not None:
+            if (said := timed.run_events(case, lowerings, fuse, tally)) is not None:
                 raise Failure("nodes differ", said)
         following = checked(case.following) if case.following else None
-        if following is not None and program.chain and following.chain \
-                and (said := timed.run_swap(case, program, following, told, tally, node_functions)) is not None:
+        if following is not None and lowerings.program.chain and following.chain \
+                and (said := timed.run_swap(case, lowerings, Lowerings(following), told, tally, node_functions)) is not None:
             raise Failure("versions differ", said)
     except (DiagnosticError, BuildError) as error:
         raise Refused("compiler refuses", str(error)) from error

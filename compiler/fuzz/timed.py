@@ -15,6 +15,7 @@ from lpn.runtime.node import NodeError
 
 from ..build import compile_program
 from ..generate.base import Choose
+from ..lower.modules import Lowerings
 from ..packet_test.timeline import cells_of, difference, live
 from ..runner import make_runner
 
@@ -48,10 +49,11 @@ def script(choose: Choose, program: ast.Program, frames: list[bytes]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def run_events(case: Case, program: ast.Program, fuse: bool, tally: Counter) -> str | None:
+def run_events(case: Case, lowerings: Lowerings, fuse: bool, tally: Counter) -> str | None:
     """What the two nodes do not agree about, if anything."""
+    program = lowerings.program
     given = control.from_json(case.program.tables, program)
-    compiled = compile_program(program, "lpn", fuse, listings=False)
+    compiled = compile_program(program, "lpn", fuse, listings=False, lowerings=lowerings)
     try:
         nodes = live(program, compiled, read_events(case.events, "events"), ("reference", "engine"), given, {})
     except NodeError:                           # a program that starts itself in no time is stopped
@@ -67,7 +69,7 @@ def run_events(case: Case, program: ast.Program, fuse: bool, tally: Counter) -> 
                  for decl, rows in first.items() if second[decl] != rows), None)
 
 
-def run_swap(case: Case, old: ast.Program, new: ast.Program, told, tally: Counter,
+def run_swap(case: Case, old: Lowerings, new: Lowerings, told, tally: Counter,
              functions: Callable[[ast.Program], Mapping[str, Callable[..., int]]]) -> str | None:
     """The second version takes over in the middle of the packets; what an engine does not do as the reference, if anything. `functions`: the node's
     own that a program declares."""
@@ -75,9 +77,9 @@ def run_swap(case: Case, old: ast.Program, new: ast.Program, told, tally: Counte
     half = (len(packets) + 1) // 2
 
     def through(name: str, fuse: bool) -> tuple[list, dict]:
-        versions = [make_runner(name, p, control.from_json(case.program.tables, p), fuse,
-                                compiled=compile_program(p, "lpn", fuse, listings=False) if name != "reference" else None, externs=functions(p))
-                    for p in (old, new)]
+        versions = [make_runner(name, program := one.program, control.from_json(case.program.tables, program), fuse,
+                                compiled=compile_program(program, "lpn", fuse, listings=False, lowerings=one) if name != "reference" else None,
+                                externs=functions(program)) for one in (old, new)]
         results = [told(versions[0].run(frame, meta)) for frame, meta in packets[:half]]
         try:
             plan = versions[1].replace(versions[0])

@@ -1,19 +1,20 @@
 """From a checked program to LLVM modules: one per container, or one for the whole chain (fused)."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from math import inf
 from operator import or_
 
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import I32, PKT, PTR, i32
-from lpn.compiler.forms import Form, SizeError
+from lpn.compiler.forms import MOST, SMALL, Form, SizeError
 from lpn.compiler.kept import KeptTable
 from lpn.compiler.layout import RecordLayout
+from lpn.compiler.llvm import text_of
 from lpn.compiler.state import StateLayout
 from lpn.compiler.target import NEAR, VERDICTS, Target
 from lpn.lang import ast
@@ -49,11 +50,13 @@ MIGRATION = 6
 ENTRY = "entry"                                 # the function's symbol in the object file
 
 
-@dataclass
+@dataclass(frozen=True)
 class Lowered:
+    """`text`: the module as LLVM is given it."""
+
     name: str
     kind: int
-    module: ir.Module
+    text: str
     rebuilds: bool                              # contains a deparser
     keeps: bool                                 # something in the header record
     radio: RadioPart = RadioPart(0)
@@ -84,6 +87,14 @@ class ProgramLowering:
         self.runs = runs(program, self.derived) if target.window else frozenset()
         self.record = RecordLayout(program, copied(program) if target.name == "xdp" else representation(program, lying), self.runs)
         self.state = StateLayout(stateful(program))
+        self.made: dict[tuple, Lowered] = {}
+
+    def once(self, key: tuple, form: Form, make: Callable[[Form], Lowered]) -> Lowered:
+        """What was lowered before is not lowered again: for another of LLVM's levels it is the same."""
+        alike = replace(form, level=SMALL if form.small else MOST)
+        if (key, alike) not in self.made:
+            self.made[key, alike] = make(alike)
+        return self.made[key, alike]
 
     def new_function(self, name: str, span) -> tuple[ir.Module, ir.Function, DebugInfo | None]:
         module = ir.Module(name)
@@ -120,6 +131,9 @@ class ProgramLowering:
 
     def module(self, decl: ast.Module, form: Form) -> Lowered:
         """One module as a container of its own; the header record is in memory."""
+        return self.once((id(decl),), form, partial(self.lower_module, decl))
+
+    def lower_module(self, decl: ast.Module, form: Form) -> Lowered:
         module, fn, debug = self.new_function(decl.name, decl.span)
         low = self.lowering(fn, debug, True, form)
         accept = lambda: low.b.ret(i32(VERDICTS["ACCEPT"]))        # noqa: E731
@@ -137,7 +151,7 @@ class ProgramLowering:
                     low.found_late = found_late(self.program, self.record, decl, chains) - low.stacks_in_turn - self.runs
                 low.deparser(decl, accept)
             low.finish()
-        return Lowered(decl.name, KINDS[type(decl)], module, isinstance(decl, ast.Deparser), low.keeps_record, radio_part(decl))
+        return Lowered(decl.name, KINDS[type(decl)], text_of(module, self.target), isinstance(decl, ast.Deparser), low.keeps_record, radio_part(decl))
 
     def parser(self, low: Lowering, decl: ast.Parser, accept) -> None:
         def publish() -> None:
@@ -168,12 +182,15 @@ class ProgramLowering:
         low.b.position_at_end(end)
         low.leave(i32(0))
         low.finish()
-        return Lowered(block.name, MIGRATION, module, False, low.keeps_record), low.old_layout.kept(low.old_layout.objects)
+        return Lowered(block.name, MIGRATION, text_of(module, self.target), False, low.keeps_record), low.old_layout.kept(low.old_layout.objects)
 
     def fused(self, name: str, chain: list[ast.Module], form: Form, meets: bool = True, pairs: bool = True) -> Lowered:
         """The whole chain in one function; the header record lives in variables. `meets`: whether packets that are refused may meet before their ends
         are looked at. Of a parser alone LLVM's register allocator makes more where they do not. `pairs`: whether what a codec writes of two fields may
         be one loop. Where LLVM knows one of them that is more."""
+        return self.once((name, *map(id, chain), meets, pairs), form, partial(self.lower_chain, name, chain, meets=meets, pairs=pairs))
+
+    def lower_chain(self, name: str, chain: list[ast.Module], form: Form, meets: bool, pairs: bool) -> Lowered:
         module, fn, debug = self.new_function(name, chain[0].span)
         low = self.lowering(fn, debug, in_memory=False, form=form, chain=chain)
         low.images_in_memory |= form.in_memory
@@ -198,7 +215,7 @@ class ProgramLowering:
         low.b.position_at_end(done)
         low.leave(low.b.load(low.verdict_slot, typ=I32))
         low.finish()
-        return Lowered(name, FUSED, module, any(isinstance(decl, ast.Deparser) for decl in chain), low.keeps_record, reduce(or_, map(radio_part, chain)), low.paired)
+        return Lowered(name, FUSED, text_of(module, self.target), any(isinstance(decl, ast.Deparser) for decl in chain), low.keeps_record, reduce(or_, map(radio_part, chain)), low.paired)
 
     def guesses(self, low: Lowering, decl: ast.Parser) -> Plan:
         """Nothing where the parser writes into the packet: the second run would read what the first one wrote; nor where it counts elements of stacks."""
@@ -260,3 +277,17 @@ class ProgramLowering:
             b.store(b.select(accept, so_far, verdict), low.verdict_slot)
             b.branch(after)
         low.processor(decl, done)
+
+
+class Lowerings:
+    """What is lowered of a program, kept for who compiles it several times: at several of LLVM's levels, or without the forms that were refused."""
+
+    def __init__(self, program: ast.Program) -> None:
+        self.program = program
+        self.kept: dict[tuple[Target, bool, bool], ProgramLowering] = {}
+
+    def of(self, target: Target, listings: bool, fuse: bool) -> ProgramLowering:
+        key = target, listings, fuse
+        if key not in self.kept:
+            self.kept[key] = ProgramLowering(self.program, target, listings, MOST_OPERATIONS, fuse)
+        return self.kept[key]
