@@ -145,6 +145,9 @@ class Arithmetic(Memory):
                 s.learn_gap(whole, out, n.uhi // k - n.uhi, n.ulo // k - n.ulo)
         elif name == "MOD" and b.sym:
             s.learn_gap(b.sym, out, b.off - by.uhi, b.off - 1)
+        elif name == "AND" and a.sym and by.is_const and (cut := (n.bits | n.mask) & ~by.ulo) and not cut & cut + 1:      # rounded down
+            least, most = remainder(s, a, cut + 1)
+            s.learn_gap(a.sym, out, a.off - most, a.off - least)
 
     def rest(self, s: State, slot: int, a: Value, k: int, limit: int, masked: bool) -> Value | None:
         """What is left of a number by `k` is how far it is behind a multiple of `k`, where one is known to lie so near before it."""
@@ -191,8 +194,8 @@ class Arithmetic(Memory):
             if not a.off:
                 y, _, low, mask = derived.bits_in(s, a.sym, 0, k, d.M64 >> k)
                 s.masked[out] = y, low, mask
-        elif name == "DIV" and counter and k > 1 and n.uhi <= limit:
-            s.quotients[out] = a.sym, k
+        if (name == "DIV" and k > 1 or name == "RSH" and k and self.patient) and (counter or self.patient) and n.uhi <= limit:
+            s.quotients[out] = a.sym, a.off, k if name == "DIV" else 1 << k
         if (name, k) in HALVING and n.uhi <= limit:
             total, unit = s.rounded.get(a.sym, (a.sym, 0)) if not a.off else (a.sym, 0)     # where the lowest bit was cut off first
             summands.halfway(s, out, total if unit <= 2 else a.sym, a.off)
@@ -277,6 +280,8 @@ class Arithmetic(Memory):
         n = d.sign_extend(known, size)
         if n == known:
             return v if wide or known.uhi <= d.M32 else self.fresh(s, slot, d.low32(n))
+        if known.ulo >> size - 1 == known.uhi >> size - 1 == 1 and v.sym:      # surely negative
+            return v._replace(off=v.off - (1 << size) + (0 if wide else 1 << 32))
         out = self.fresh(s, slot, n if wide else d.low32(n))
         if out.sym and v.sym and not v.off and size <= 32 and known.uhi >> size == 0:
             s.extended[out.sym] = v.sym, size

@@ -23,12 +23,20 @@ def learn_halves(s: State, sym: int, n: d.Num) -> bool:
             return False
         if x != sym or y not in s.vars or n.uhi > m:
             continue
-        if not c and not bits_of(s, y, n, 0, m):
+        if not c and not (bits_of(s, y, n, 0, m) and s.meet(y, with_low(s.vars[y], n, m), False)):
             return False
         lo, hi = n.ulo - c & m, n.uhi - c & m
         if lo <= hi and (m == d.M32 or s.vars[y].uhi <= m) and not (s.meet(y, d.make(ulo32=lo, uhi32=hi), False) and summands.learn_difference(s, y)):
             return False
     return True
+
+
+def with_low(y: d.Num, n: d.Num, m: int) -> d.Num | None:
+    """Of the numbers between the bounds of `y` those whose low bits, which the mask has, may be `n`: where they are not 0, and 128 is the most, 127 is."""
+    first, last = y.ulo & m, y.uhi & m
+    lo = y.ulo + max(n.ulo - first, 0) if first <= n.uhi else y.ulo - first + m + 1 + n.ulo
+    hi = y.uhi - max(last - n.uhi, 0) if last >= n.ulo else y.uhi - last - m - 1 + n.uhi
+    return d.unsigned(lo, hi) if lo <= min(hi, d.M64) else None
 
 
 def learn_masked(s: State, sym: int, n: d.Num) -> bool:
@@ -82,6 +90,19 @@ def learn_powers(s: State, sym: int, n: d.Num) -> bool:
         if y == sym and x in s.vars and n.uhi < 64 and not s.learn_of(x, d.within(s.vars[x], k << n.ulo, k << n.uhi)):
             return False
         if x == sym and y in s.vars and not s.within(y, (-(-n.ulo // k) - 1).bit_length() if n.ulo > k else 0, (n.uhi // k).bit_length() - 1, False):
+            return False
+    return True
+
+
+def learn_quotients(s: State, sym: int, n: d.Num) -> bool:
+    """More is known of a number, or of what it gave when it was divided."""
+    for x, (y, c, k) in list(s.quotients.items()):
+        if y == sym and x in s.vars:
+            lo, hi = (n.slo + c) // k, (n.shi + c) // k
+            (least, most) = s.bounds(x)
+            if (lo > least or hi < most) and not s.learn_of(x, d.within(s.vars[x], lo, hi)):
+                return False
+        if x == sym and y in s.vars and not s.within(y, n.slo * k - c, n.shi * k + k - 1 - c, False):
             return False
     return True
 

@@ -308,7 +308,11 @@ def _zeros(a: Num) -> int:
 
 def and_(a: Num, b: Num) -> Num:
     live, known = (a.bits | a.mask) & (b.bits | b.mask), a.bits & b.bits
-    return make(known, live & ~known, known, min(a.uhi, b.uhi)) or TOP
+    lo, hi = known, min(a.uhi, b.uhi)
+    for n, m in (a, b), (b, a):
+        if m.is_const and not (cut := (n.bits | n.mask) & ~m.bits) & cut + 1:      # only its lowest bits go: it is rounded down
+            lo, hi = max(lo, n.ulo & ~cut), min(hi, n.uhi & ~cut)
+    return make(known, live & ~known, lo, hi) or TOP
 
 
 def or_(a: Num, b: Num) -> Num:

@@ -82,6 +82,8 @@ def _origin(s: State, sym: int, differences: bool, constants: bool) -> Term | No
         return lo, ()
     if (shift := s.scaled.get(sym)) is not None and shift[1] < 0 and shift[0] in s.vars:
         return 0, ((shift[0], 1 << -shift[1]),)
+    if (product := s.products.get(sym)) is not None and product[0] in s.vars:
+        return product[2], (product[:2],)
     for (x, y), (base, k, c) in s.lines.items():
         if x == sym and y in s.vars and (not base or base in s.vars) and (abs(k) > 1 or y < x):
             return linear(c, ((base, 1), (y, k)))

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from operator import is_
 
-from ..compiler.isa import JMP_OPS
+from ..compiler.isa import ALU_NAMES, JMP_OPS
 from . import affine, derived, domain as d, filled, summands
 from .cfg import Graph, Loop, Node
 from .join import join, widen
@@ -81,7 +81,8 @@ class Fixpoint:
         if stage == 0:
             return self.thresholds[0]
         if (loop, stage) not in self.coarse:
-            self.coarse[loop, stage] = sorted({n + more for n in self._decisive(loop, stage == 1) for more in (-1, 0, 1)}.union(self.thresholds[stage]))
+            asked = {n + more for n in self._decisive(loop, stage == 1) for more in (-1, 0, 1)}
+            self.coarse[loop, stage] = sorted(asked.union(self.thresholds[stage], self._wrapped(loop) if stage == 1 else ()))
         return self.coarse[loop, stage]
 
     def _decisive(self, loop: Loop, inside: bool) -> Iterator[int]:
@@ -91,6 +92,14 @@ class Fixpoint:
             if insn.is_branch and not insn.uses_reg and (inside and insn.code in EQUALITY or any(
                     succ is loop.head or succ not in loop.body for succ, _ in node.succs)):
                 yield insn.imm
+
+    @staticmethod
+    def _wrapped(loop: Loop) -> Iterator[int]:
+        """The most that masks and remainders in a loop leave: an index into a ring goes no further."""
+        for node in loop.body:
+            for _, insn in node.code:
+                if insn.is_alu and not insn.uses_reg and insn.imm > 0 and ALU_NAMES[insn.code] in ("AND", "MOD"):
+                    yield insn.imm - (ALU_NAMES[insn.code] == "MOD")
 
     # Search --------------------------------------------------------------------------------------
     def run(self) -> None:

@@ -38,6 +38,8 @@ def join(states: list[State], name, head: bool, keep=frozenset(), known: dict[in
         kept = kept & each.keys()
     lines = _new_lines(states, members, places.made, kept) if places.made and (head or any([s.lines for s in states])) else {}
     for sym in (LEN, *(kept & keep), *[sym for s in states if s.owed for sym in s.owed], *(filled.wanted(states) if any([s.filled for s in states]) else ()),
+                *[sym for x, (v, w, _) in states[0].added.items() if x not in members and v in members and all([s.added.get(x) == states[0].added[x] for s in states])
+                  for sym in (x, w)],
                 *[sym for x, (v, w, _) in states[0].defs.items() if w != LEN and x not in members and v in members and all([s.defs.get(x) == states[0].defs[x] for s in states])
                   for sym in ((x, w) if w else (x,))],
                 *[sym for key, (base, _, _) in states[0].lines.items() for sym in ((base,) if base else key)], *[base for base, _, _ in lines.values() if base]):

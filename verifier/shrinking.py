@@ -47,8 +47,8 @@ def _divided(head: State, back: list[State], after: list[Value], old: Value) -> 
     """Divided by a constant it becomes 0."""
     least = asked = 0
     for s, v in zip(back, after):
-        y, k = s.quotients.get(v.sym, (0, 0)) if not v.off else (0, 0)
-        if y != old.sym or _empty(s, v.sym) and _empty(s, y):     # 0 divided is 0 again
+        y, c, k = s.quotients.get(v.sym, (0, 0, 0)) if not v.off else (0, 0, 0)
+        if y != old.sym or c or _empty(s, v.sym) and _empty(s, y):     # 0 divided is 0 again
             return None
         least, asked = min(least, k) if least else k, max(asked, _empty(s, v.sym))
     n, turns = head.vars[old.sym].uhi, 1 + asked

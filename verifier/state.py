@@ -92,7 +92,7 @@ class State:
         self.strides: dict[int, tuple[int, int]] = {}           # x: (m, r) where x = r modulo m
         self.lines: dict[tuple[int, int], tuple[int, int, int]] = {}    # (x, y): (base, k, c) where x = base + k * y + c
         self.scaled: dict[int, tuple[int, int]] = {}            # x: (y, n) where x is y shifted right by n; left, if n is negative
-        self.quotients: dict[int, tuple[int, int]] = {}         # x: (y, k) where x is y divided by k, rounded down
+        self.quotients: dict[int, tuple[int, int, int]] = {}    # x: (y, c, k) where x is y + c, which is not negative, divided by k, rounded down
         self.cleared: dict[int, tuple[int, int]] = {}           # x: (y, 1) where y is not 0, and x is y without the lowest of its bits that are 1
         self.frames: list[Frame] = [Frame()]
         self.shifted: dict[int, tuple[Value, int, bool]] = {}   # x: what was shifted left to give x, how many bits are left of it, in 64; within a block
@@ -256,10 +256,8 @@ class State:
             for x, (y, n) in list(self.scaled.items()):
                 if y == sym and x in self.vars and not self.within(x, *((new.slo >> n, new.shi >> n) if n > 0 else (new.slo << -n, new.shi << -n)), False):
                     return False
-        if deep and self.quotients and new.slo >= 0:
-            for x, (y, k) in list(self.quotients.items()):
-                if y == sym and x in self.vars and not self.within(x, new.slo // k, new.shi // k, False):
-                    return False
+        if deep and self.quotients and not derived.learn_quotients(self, sym, new):
+            return False
         if deep and self.halves and not derived.learn_halves(self, sym, new):
             return False
         if deep and self.masked and not derived.learn_masked(self, sym, new):
@@ -434,6 +432,8 @@ class State:
             if known := getattr(self, kind):
                 setattr(self, kind, {x: t for x, t in known.items() if x in live and t[0] in live})
         if self.added:
+            live.update([x for x, (v, w, _) in self.added.items() if x not in live and v in live and (w in live or summands.within_packet(self, w))
+                         and affine.compared(self, x, live - {v, w})])    # the octets that a padded length takes behind a cursor, where the length is left
             self.added = {x: t for x, t in self.added.items() if x in live and t[0] in live and (t[1] in live or summands.within_packet(self, t[1]) or summands.bounded(self, x, *t))}
             live |= {w for _, w, _ in self.added.values()}
         if not self.vars.keys() <= live:

@@ -70,10 +70,10 @@ def world_of(rng: random.Random) -> tuple[World, State]:
             k = rng.choice((1, 1, 3, 8))
             w[x] = k << w[y]
             s.powers[x] = y, k
-        elif how == "q" and y > LEN and 0 <= w[y]:
+        elif how == "q" and y > LEN and 0 <= w[y] + c:
             k = rng.choice((2, 3, 10, 256))
-            w[x] = w[y] // k
-            s.quotients[x] = y, k
+            w[x] = (w[y] + c) // k
+            s.quotients[x] = y, c, k
         elif how == "b" and y > LEN and 0 < w[y]:
             w[x] = w[y] & w[y] - 1
             s.cleared[x] = y, 1
@@ -136,8 +136,8 @@ def untrue(w: World, s: State) -> str | None:
     for x, (y, n) in s.scaled.items():
         if {x, y} <= w.keys() and w[x] != (w[y] >> n if n > 0 else w[y] << -n):
             return f"shift of {x}"
-    for x, (y, k) in s.quotients.items():
-        if {x, y} <= w.keys() and w[x] != w[y] // k:
+    for x, (y, c, k) in s.quotients.items():
+        if {x, y} <= w.keys() and w[x] != (w[y] + c) // k:
             return f"quotient of {x}"
     for x, (y, _) in s.cleared.items():
         if {x, y} <= w.keys() and (not w[y] or w[x] != w[y] & w[y] - 1):
