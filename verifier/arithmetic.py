@@ -310,8 +310,10 @@ class Arithmetic(Memory):
             return out
         if (less := self.less(s, slot, a, b, n, wide)) is not None:
             return less
-        out = self.fresh(s, slot, n)
         exact = SLO <= na.slo + nb.slo and na.shi + nb.shi <= SHI if wide else na.uhi + nb.uhi <= d.M32
+        if exact and self.patient and (known_sum := summands.sum_of(s, a.sym, b.sym)):
+            return Value(NUMBER, None, known_sum[0], a.off + b.off + known_sum[1])
+        out = self.fresh(s, slot, n)
         if out.sym and exact:
             self.relate_sum(s, out.sym, a, b)
         return out

@@ -43,6 +43,9 @@ class Branches(Memory):
                     taken if self._compare_numbers(taken, name, a, b, wide) else None]
             if a.sym and b.sym:
                 for way in ways:
+                    if way is not None:               # of a number of 64 bits only the comparison says that there is such a place
+                        self._name_sum(way, slot, a, b)
+                        self._name_sum(way, slot, b, a)
                     if way is not None and (way.lines or self.patient):
                         self._name_multiples(way, slot, a.sym, b.sym)
             return ways

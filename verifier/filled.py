@@ -130,7 +130,18 @@ def _not_below(s: State, a: Term, b: Term) -> bool:
         return True
     if s.defs and (whole := resolved(s, t, True)) != made and at_least(s, whole) >= 0:
         return True
-    return bool(s.added) and (summed := resolved(s, t, False, False)) != made and at_least(s, summed) >= 0      # a sum that is one number here
+    if s.added and (summed := resolved(s, t, False, False)) != made and at_least(s, summed) >= 0:      # a sum that is one number here
+        return True
+    return any([at_least(s, summed) >= 0 for summed in _summed_up(s, t)])
+
+
+def _summed_up(s: State, t: Term) -> Iterator[Term]:
+    """The same number, with two unknowns taken for their sum, of which more may be known."""
+    factors = dict(t[1])
+    for x, (v, w, c) in s.added.items() if len(factors) > 2 else ():      # w = v + x - c
+        k = factors.get(x, 0)
+        if k and k == factors.get(v) and x != v and w in s.vars:
+            yield linear(t[0] + k * c, (*[part for part in t[1] if part[0] not in (x, v)], (w, k)))
 
 
 # What a state knows -----------------------------------------------------------------------------------

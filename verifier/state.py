@@ -277,13 +277,18 @@ class State:
         return not deep or summands.learn_difference(self, sym)
 
     def rename(self, x: int, y: int, off: int) -> None:
-        """Places that held `x` hold y + off."""
+        """Places that held `x` hold y + off, which is the same; so do sums of it."""
         def other(v):
             return v._replace(sym=y, off=v.off + off) if v is not None and v.sym == x else v
         self.regs = [other(v) for v in self.regs]
         for frame in self.frames:
             frame.saved = tuple([other(v) for v in frame.saved])
             frame.slots = {at: (size, other(v)) for at, (size, v) in frame.slots.items()}
+        for part, (v, w, c) in list(self.added.items()):      # w = v + part - c
+            if part == x and y not in (0, v, w):
+                self.added.setdefault(y, (v, w, c - off))
+            elif v == x and y not in (0, part, w):
+                self.added[part] = y, w, c - off
 
     def forget(self, sym: int) -> None:
         """The symbol is about to stand for something else."""
@@ -434,7 +439,7 @@ class State:
         if self.added:
             live.update([x for x, (v, w, _) in self.added.items() if x not in live and v in live and (w in live or summands.within_packet(self, w))
                          and affine.compared(self, x, live - {v, w})])    # the octets that a padded length takes behind a cursor, where the length is left
-            self.added = {x: t for x, t in self.added.items() if x in live and t[0] in live and (t[1] in live or summands.within_packet(self, t[1]) or summands.bounded(self, x, *t))}
+            self.added = {x: t for x, t in self.added.items() if x in live and t[0] in live and (t[1] in live or summands.within_packet(self, t[1]) or summands.bounded(self, x, *t) or summands.told_apart(self, x, *t, live))}
             live |= {w for _, w, _ in self.added.values()}
         if not self.vars.keys() <= live:
             self.vars = {s: n for s, n in self.vars.items() if s in live}

@@ -122,6 +122,16 @@ def bounded(s: State, x: int, v: int, w: int, c: int) -> bool:
     return bool(v and w) and w in s.vars and s.bounds(w)[1] < s.bounds(v)[1] + s.bounds(x)[1] - c
 
 
+def told_apart(s: State, x: int, v: int, w: int, c: int, live: set[int]) -> bool:
+    """The same of what the sum w = v + x - c is apart from one of the live: it was compared with that."""
+    for (a, b), (lo, hi) in s.diff.items() if v and w in s.vars else ():
+        if w in (a, b) and LEN not in (a, b):
+            z, lo, hi = (b, lo, hi) if a == w else (a, -hi, -lo)      # z - w
+            if z in live and z not in (x, v) and all(lo > l - h2 + c or hi < h - l2 + c for (l, h), (l2, h2) in ((s.gap(v, z), s.bounds(x)), (s.gap(x, z), s.bounds(v)))):
+                return True
+    return False
+
+
 def bounded_parts(s: State, live: set[int]) -> set[int]:
     """Summands of such sums whose other one is among the live."""
     return {part for x, (v, w, c) in s.added.items() for part, other in ((x, v), (v, x)) if other in live and bounded(s, x, v, w, c)}
