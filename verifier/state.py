@@ -437,8 +437,7 @@ class State:
             if known := getattr(self, kind):
                 setattr(self, kind, {x: t for x, t in known.items() if x in live and t[0] in live})
         if self.added:
-            live.update([x for x, (v, w, _) in self.added.items() if x not in live and v in live and (w in live or summands.within_packet(self, w))
-                         and affine.compared(self, x, live - {v, w})])    # the octets that a padded length takes behind a cursor, where the length is left
+            live |= summands.compared_parts(self, live)
             self.added = {x: t for x, t in self.added.items() if x in live and t[0] in live and (t[1] in live or summands.within_packet(self, t[1]) or summands.bounded(self, x, *t) or summands.told_apart(self, x, *t, live))}
             live |= {w for _, w, _ in self.added.values()}
         if not self.vars.keys() <= live:

@@ -132,6 +132,17 @@ def told_apart(s: State, x: int, v: int, w: int, c: int, live: set[int]) -> bool
     return False
 
 
+def compared_parts(s: State, live: set[int]) -> set[int]:
+    """Summands of places that the packet has, which are no less than one of the live: of a padded length, say, the length."""
+    parts = {x: (v, w) for x, (v, w, _) in s.added.items() if x not in live and v in live and (w in live or within_packet(s, w))}
+    found: set[int] = set()
+    for (a, b), (lo, hi) in s.diff.items() if parts else ():
+        for x, z, most in ((a, b, hi), (b, a, -lo)):
+            if most <= 0 and x in parts and z in live and z != LEN and z not in parts[x]:
+                found.add(x)
+    return found
+
+
 def bounded_parts(s: State, live: set[int]) -> set[int]:
     """Summands of such sums whose other one is among the live."""
     return {part for x, (v, w, c) in s.added.items() for part, other in ((x, v), (v, x)) if other in live and bounded(s, x, v, w, c)}

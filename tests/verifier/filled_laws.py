@@ -24,7 +24,7 @@ class World:
         s.vars[LEN] = d.signed(0, 60)
         for x in range(2, 7):
             y, v = rng.choice([*self.of]), rng.choice([*self.of])
-            self.of[x], how = rng.randrange(-2, 10), rng.choice("nnnnsdal")
+            self.of[x], how = rng.randrange(-2, 10), rng.choice("nnnnsdalp")
             if how == "s" and y > LEN and self.of[y] >= 0:
                 self.of[x] = self.of[y] << 2
                 s.scaled[x] = y, -2
@@ -34,6 +34,9 @@ class World:
             elif how == "a" and y > LEN and v > LEN and y != v:
                 self.of[x] = self.of[y] + self.of[v] + 1
                 s.added[y] = v, x, -1
+            elif how == "p" and y > LEN:
+                self.of[x] = 4 * self.of[y] - 8
+                s.products[x] = y, 4, -8
             elif how == "l" and y > LEN:
                 self.of[x] = 2 * self.of[y] - 1
                 s.lines[x, y] = 0, 2, -1
@@ -82,6 +85,8 @@ def answers(w: World) -> list[str]:
         for made in (filled.resolved(s, t), filled.resolved(s, t, True), filled.resolved(s, t, False, False)):
             if w.value(made) != w.value(t):
                 out.append(f"{t} is {w.value(t)}, {made} is not")
+        wide = filled.linear(t[0], (*t[1], *((x, k) for part, (v, _, _) in s.added.items() for k in (-1, 2) for x in (part, v))))
+        out += [f"{wide} is {w.value(wide)}, {made} is not" for made in filled._summed_up(s, wide) if w.value(made) != w.value(wide)]
         if filled.at_least(s, t) > w.value(t):
             out.append(f"{t} is {w.value(t)}, not at least {filled.at_least(s, t)}")
         span = w.span()
@@ -127,7 +132,7 @@ def met(rng: random.Random, head: bool) -> list[str]:
         if rng.random() < 0.5:                        # the same unknown on both
             two.of[x] = one.of[x]
             two.state.vars[x] = d.join(one.state.vars[x], d.const(one.of[x]))
-    for table in (two.state.scaled, two.state.defs, two.state.added, two.state.lines, two.state.diff):
+    for table in (two.state.scaled, two.state.defs, two.state.added, two.state.lines, two.state.products, two.state.diff):
         table.clear()
     for x in range(2, 7):
         two.state.vars[x] = d.join(two.state.vars[x], d.const(two.of[x]))

@@ -193,8 +193,14 @@ def collected(rng: random.Random, w: World, s: State) -> Iterator[str]:
 
 
 def resolved(rng: random.Random, w: World, s: State) -> Iterator[str]:
-    """Low halves of what has one upper half are that number; no place holds anything else than before."""
-    for x, (y, c, m) in s.halves.items():
+    """Low halves of what has one upper half are that number; no place holds anything else than before, and sums of them are those of that number."""
+    for x, (y, c, m) in list(s.halves.items()):
+        v, total, less = rng.choice(list(w)), max(w) + 1, rng.choice(SMALL)
+        if v not in (0, x) and abs(w[v]) < 1 << 62 and s.added.keys().isdisjoint((x, v)):
+            w[total] = w[v] + w[x] - less
+            s.vars[total] = num_with(rng, w[total])
+            part = rng.choice((x, v))
+            s.added[part] = x + v - part, total, less
         if rng.random() < 0.7 and y in w:
             s.vars[y] = d.signed(*around(rng, w[y]))
             s.strides.pop(y, None)
