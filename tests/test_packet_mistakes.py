@@ -59,17 +59,24 @@ def test_several_keys_stand_in_parentheses(beside) -> None:
 
 def test_what_a_packet_has_and_a_test_changes_is_told_in_the_test(tmp_path) -> None:
     (tmp_path / "c.lpn").write_text("""enum bit<8> Mode { none = 0, short = 1, long = 2 }
-        header H { Mode mode; choice (mode) { short: bit<16>; long: bit<64>; } to; } struct headers { H h; }
+        header H { Mode mode; choice (mode) { short: bit<16>; long: bit<64>; } to;
+            bit<8> hops when (mode != Mode.long); } struct headers { H h; }
         parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
         processor P(inout headers h, inout meta m) { apply { m.verdict = DROP; } }""")
     (tmp_path / "c.test").write_text("""packet near { h { to.short = 7 } }
 test "another arm" { send near with { h { to.long = 7 } }; expect DROP; }
 test "no arm" { send near with { h { mode = none } }; expect DROP; }
+packet hop { h { mode = short, hops = 3 } }
+test "no field" { send hop with { h { mode = long } }; expect DROP; }
+test "nor in its own words" { send { h { mode = long, hops = 3 } }; expect DROP; }
 """)
     said = lpnc("test", tmp_path / "c.lpn").output
     assert "c.test:3:34: error: h has no field 'to.short' as its other fields are" in said, said
     assert "help: the packet that this changes has it, and 'mode' selects another arm here: give that one instead, as in to.long = ..., or write" in said, said
-    assert "1 passed, 1 error" in said, said
+    assert "c.test:5:35: error: h has no field 'hops' as its other fields are" in said, said
+    assert "help: the packet that this changes has it, and the condition behind its `when` is false here: set what that looks at, or write" in said, said
+    assert "c.test:6:55: error: h has no field 'hops'" in said and "help: the condition behind its `when` is false: set" in said, said
+    assert "1 passed, 3 errors" in said, said
 
 
 def test_entries_of_exact_keys_have_no_priority(beside) -> None:

@@ -232,6 +232,7 @@ def test_engines_that_differ_fail(beside, monkeypatch):
 
 PASS_TIMED = [
     "events { until 250 ms } expect sent times 3; expect run Heart.every_100ms times 3; expect no heard; check number == 3;",
+    "events { until 250 ms } expect sent times 1 at 100 ms..101 ms; expect run Heart.every_100ms times 2..3 at 0 ms..250 ms; expect no sent at 10 ms..90 ms;",
     "set number = 7; events { until 50 ms } expect sent OK { beat { number = 7 } } at 0 ms..1 ms; expect sent hex { 07 } times 1; check number == 8;",
     "events { 30 ms air 05 } expect heard hex { 05 } at 30 ms; expect run radio.rx_done CONSUMED at 30 ms..31 ms; check heard == 1;",
     "events { radio off\n 30 ms air 05 // nobody }\n } expect missed { beat { number = 5 } }; expect no run radio.rx_done; check heard == 0;",
@@ -239,6 +240,7 @@ PASS_TIMED = [
     "send hex { 01 }; expect CONSUMED; events { until 10 ms } expect sent times 1..2; check heard == 0;",
 ]
 FAIL_TIMED = [
+    ("events { until 250 ms } expect sent times 2 at 100 ms..101 ms;", "expected a frame sent at 100 ms to 101 ms, 2 times: there is 1"),
     ("events { until 250 ms } expect sent times 4;", "expected a frame sent, 4 times: there are 3"),
     ("events { until 250 ms } expect sent hex { 01 } at 0 ms..50 ms;",
      "expected a frame sent as written at 0 us to 50 ms: there are 0, and that of 0.000192 differs"),

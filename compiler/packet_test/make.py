@@ -144,6 +144,8 @@ def because(place: model.Place | None, of_base: bool) -> str:
             return (f"the packet that this changes has it, and '{place.choice.tag.name}' selects another arm here: give that one instead{other}, "
                     "or write a packet of its own")
         return f"'{place.choice.tag.name}' selects another arm; leave it out: it follows from the arm"
+    if of_base:
+        return "the packet that this changes has it, and the condition behind its `when` is false here: set what that looks at, or write a packet of its own"
     return "the condition behind its `when` is false: set what it looks at"
 
 

@@ -149,21 +149,25 @@ class Parser(PacketParser):
             out.word = self.next().text if out.what == "sent" and self.sees(*RESULTS) else ""
             if not self.sees(";", "at", "times"):
                 out.packet = self.packet(sending=False)
-        if self.take("at"):
-            low = high = self.time()
-            if self.take(".."):
-                high = self.time()
-            out.at = (low, high)
+        often = none                            # no X: never, whatever stands behind it
         if none:
             out.times = model.Numbers(0, -1)
-        elif self.take("times"):
-            number = self.number("how often").value
-            assert isinstance(number, int)
-            out.times = model.Numbers(number, -1)
-            if self.take(".."):
-                most = self.number("how often at most").value
-                assert isinstance(most, int)
-                out.times.high = most
+        while True:                             # in either order
+            if out.at is None and self.take("at"):
+                low = high = self.time()
+                if self.take(".."):
+                    high = self.time()
+                out.at = (low, high)
+            elif not often and self.take("times"):
+                number = self.number("how often").value
+                assert isinstance(number, int)
+                out.times, often = model.Numbers(number, -1), True
+                if self.take(".."):
+                    most = self.number("how often at most").value
+                    assert isinstance(most, int)
+                    out.times.high = most
+            else:
+                break
         out.span = self.since(begin)
         return out
 
