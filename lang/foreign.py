@@ -77,6 +77,9 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
     if name == "as" and index > first and (before.text.isidentifier() or before.text in (")", "]")):
         end = type_end(tokens, index + 1)
         return Foreign(index, "there is no 'as'", f"a cast stands in front: ({written(tokens, index + 1, end)}) x", index, end)
+    if name == "in" and after.text == "{" and (before.text.isidentifier() or before.text in (")", "]")):
+        x = written(tokens, place_start(tokens, index), index)
+        return Foreign(index, "only the description of a field says 'in'", f"write {x} == 1 || 3 <= {x} && {x} <= 4", index, statement_end(tokens, index), ("==", tokens[index + 2].text))
     if before.text == "return" and name == "if":
         return Foreign(index, "an if is no value", "write return c ? a : b;", index, statement_end(tokens, index) - 1, ("0",))
     valued = tokens[first].text == "return" or tokens[first].text != "var" and any(one.text == "=" for one in tokens[first:index])

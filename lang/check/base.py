@@ -131,7 +131,7 @@ class Base:
         self.told_kept: set[object] = set()                 # parameters of which was told that they cannot be assigned
         self.told_varbits: set[object] = set()              # varbits of which was told that they are no values
         self.misused: set[object] = set()                   # what was asked for a method that it has not
-        self.told_structs: set[object] = set()              # headers of which was told that they should be structs
+        self.told_structs: set[object] = set()              # headers of which was told that they should be structs, structs of which was told that they do not hold what they should
         self.choices: tuple[str, ...] = ()                  # the names of which one stands here, where a name is not known
         self.hook_refused = False                           # a binding names no hook that there is
         self.header: ast.Header | None = None               # `this`

@@ -74,7 +74,7 @@ class Codecs(Base):
                 self.declare_variable(piece.name, piece)
         if total % 8:
             self.error(f"the tag of codec {codec.name} is not whole bytes: it has {total} bits",
-                       codec.tag[0].span.to(codec.tag[-1].span))
+                       codec.tag[0].span.to(codec.tag[-1].span), f"fill it up with constant bits, as in 0b{'0' * (-total % 8)}, or with variables")
         elif total > 64:
             self.error(f"the tag of codec {codec.name} is longer than 64 bits", codec.tag[0].span.to(codec.tag[-1].span))
         decided: dict[object, ast.Name] = {}

@@ -40,6 +40,12 @@ def doubts(program: ast.Program, diagnostics: Diagnostics) -> list[Gone]:
     for key in [key for case in found[ast.SelectCase] for key in case.keys]:
         joined(key, diagnostics, "each value is a case of its own; a range is written 0..3")
         masked(key, diagnostics)
+        divided(key, True, diagnostics)
+    for table in found[ast.Table]:
+        for entry in table.entries or ():
+            for part, key in zip(table.keys, entry.keys):
+                if part.match != "lpm":
+                    divided(key, part.match == "ternary", diagnostics)
     for label in [label for switch in found[ast.Switch] for labels, _ in switch.cases for label in labels]:
         joined(label, diagnostics, "write {}: {{ ... }}")
     for value in [value for field in found[ast.Field] for value in field.values or []]:
@@ -150,6 +156,18 @@ def masked(e: ast.Expr, diagnostics: Diagnostics) -> None:
     value, mask = int(e.left.const or 0), int(e.right.const or 0)
     if value > 0 and value & ~mask:
         diagnostics.warning(f"{e.left.span.text} has bits that the mask leaves out", e.span, f"write {value & mask:#x} &&& {e.right.span.text}, or a mask that has them")
+
+
+def divided(e: ast.Expr, masks: bool, diagnostics: Diagnostics) -> None:
+    """`0xfe80 / 10`, which is a prefix where a table looks for the longest one, and one number everywhere else."""
+    if not isinstance(e, ast.Binary) or e.op != "/" or not isinstance(e.left, ast.Int) or not isinstance(e.right, ast.Int) or not isinstance(e.type, Bits):
+        return
+    length, width = e.right.value, e.type.width
+    if length <= width:
+        mask = ((1 << length) - 1) << width - length
+        quotient = int(e.const or 0)
+        diagnostics.warning(f"'/' divides here: this is {f'{quotient:#x}' if '0x' in e.left.span.text else quotient}", e.span,
+                            f"prefixes of this length are written {e.left.span.text} &&& {mask:#x}" if masks else "prefixes are for lpm keys; if the quotient is meant, write it")
 
 
 # ---------------------------------------------------------------- octets

@@ -1,6 +1,8 @@
 """Types of operators, literals and sets. Every method returns the type, or None after telling what is wrong."""
 from __future__ import annotations
 
+from ipaddress import IPv6Address
+
 from .. import ast, builtins
 from ..instances import written_alike
 from ..types import (Array, Bits, Bool, EnumType, ErrorType, HeaderType, Integer, Stack, StructType, Type, Varbit)
@@ -478,6 +480,10 @@ class Expressions(Base):
                 self.error("this range is empty", e, "write low..high; both belong to it")
                 return False
             return good
+        if isinstance(e, ast.Binary) and e.op == "/" and want == Bits(128) and isinstance(e.right, ast.Int) and e.right.value <= 128:      # which nothing divides
+            mask = IPv6Address((1 << 128) - (1 << 128 - e.right.value))
+            self.error("a prefix stands only in the entries of a table, for an lpm key", e, f'here it is written {e.left.span.text} &&& ip6"{mask}"')
+            return False
         return self.value(e, want, place) and self.is_constant(e, place)
 
     def parts_of_key(self, e: ast.Expr, parts: list[ast.Expr], want: Type | None, place: str, what: str) -> bool:

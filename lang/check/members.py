@@ -291,7 +291,7 @@ class Members(Base):
                 return self.not_assignable(e.base)
             case ast.Index():
                 if isinstance(e.base, ast.Name) and e.base.decl == builtins.PAYLOAD:
-                    return ("payload cannot be assigned",)
+                    return ("payload cannot be assigned", "new octets are fields of a header that the deparser emits in front of it; payload.truncate(0) takes the old ones away")
                 if isinstance(e.base.type, Varbit):
                     return ("octets of a varbit are the packet's and cannot be assigned", "a header that a program fills with octets of its own has fields for them")
                 return self.not_assignable(e.base)

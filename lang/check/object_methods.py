@@ -49,7 +49,8 @@ class ObjectMethods(Base):
             return None
         wants = 1 if isinstance(counter.type, Array) else 0
         if len(e.args) != wants:
-            self.error(f"counter '{counter.name}' {'is an array: count(i)' if wants else 'is one counter: count()'}", e)
+            self.error(f"counter '{counter.name}' {'is an array: count(i)' if wants else 'is one counter: count()'}", e,
+                       f"it counts by one; what adds up something else is a register: x = x + {e.args[-1].span.text}" if len(e.args) > wants else "")
             return None
         if isinstance(counter.type, Array):
             if not self.cell_index(e.args[0], counter.type):

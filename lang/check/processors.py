@@ -66,6 +66,7 @@ class Processors(Base):
             if isinstance(field.type, (Packet, Meta, Void, Varbit)) or is_headers(field.type):
                 self.error(f"a field cannot be {field.type}", field, "put its headers here one by one" if is_headers(field.type) else "")
                 field.type = None
+                self.told_structs.add(decl)
             if field.init is not None:
                 self.error("a struct's fields have no values here", field.init,
                            "give the value where a variable is declared")
@@ -369,7 +370,7 @@ def key_values(key: ast.Expr) -> tuple:
     match key:
         case ast.DontCare():
             return ()
-        case ast.Binary(op="/", left=left, right=right):
+        case ast.Binary(op="/", left=left, right=right, const=None):        # of an lpm key; elsewhere it is a number
             return "/", left.const, right.const
         case ast.Binary(op="&&&", left=ast.Expr(const=int() as value), right=ast.Expr(const=int() as mask)):
             return "&&&", value & mask, mask

@@ -79,7 +79,7 @@ class Protocols(Base):
                 if decl in binding.modules:
                     self.error(f"{kind_of(decl)} '{name}' is in the chain twice", place)
                 binding.modules.append(decl)
-                if is_part(decl) and not any(isinstance(param.type, HeaderType) and param.type.decl in self.told_structs for param in decl.params):
+                if is_part(decl) and not any(isinstance(param.type, (HeaderType, StructType)) and param.type.decl in self.told_structs for param in decl.params):
                     others = not_given(decl)
                     self.error(f"{kind_of(decl)} '{name}' has parameters that a chain does not give", place, f"apply it in another {kind_of(decl)}: {name}.apply(...)",
                                "or keep what modules tell one another in a header of its own, first in the headers struct, which no deparser emits"

@@ -99,7 +99,7 @@ class Statements(Base):
         one.type = self.type_of(one.type_ref)
         if self.value(one.value, one.type, f"'{one.name}'") and one.value.const is None:
             if isinstance(one.type, StructType):
-                self.error("a constant is a number, a bool or a member of an enum", one)
+                self.error("a constant is a number, a bool or a member of an enum", one, "write a constant for each field, or a function that returns the struct")
             else:
                 self.error(f"'{one.name}' must be a constant", one.value, "use numbers and other constants")
 
