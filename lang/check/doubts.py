@@ -13,7 +13,7 @@ from ..types import Array, Bits, EnumType, StructType
 from .base import in_turn, number, root_name
 from .counted import Gone, counted_and_gone
 from .expressions import ORDER
-from .in_vain import assigned_in_vain, emitted_twice
+from .in_vain import assigned_in_vain, emitted_twice, never_allowed
 from .long_times import long_times
 from .ranges import Ranges, returned
 from .reads import headers_read
@@ -85,6 +85,7 @@ def doubts(program: ast.Program, diagnostics: Diagnostics) -> list[Gone]:
     if None not in emitted:                     # that of a deparser which others apply
         assigned_in_vain(program, diagnostics, never_emitted(program, diagnostics))
         emitted_twice(program, diagnostics)
+        never_allowed(program, diagnostics)
         return counted_and_gone(program, found[ast.Call], emitted, diagnostics)
     return []
 

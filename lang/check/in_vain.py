@@ -90,3 +90,41 @@ def plain_emits(deparser: ast.Deparser) -> list[ast.Call]:
     """Those of every run, without a codec."""
     calls = [one.call for one in deparser.body.statements if isinstance(one, ast.ExprStmt)]
     return [call for call in calls if call.target == "emit" and call.via is None and call.args]
+
+
+def never_allowed(program: ast.Program, diagnostics: Diagnostics) -> None:
+    """`h.x.setValid()`, of which a field is 0 then and for ever, where its description does not allow that: what is emitted is refused by whoever reads it."""
+    nodes = [node for decl in program.decls for node in walk(decl)]
+    whole = {type_of(node) for node in nodes if isinstance(node, ast.Assign) and isinstance(node.target.type, HeaderType)}
+    passed = {arg.type.decl for node in nodes if isinstance(node, ast.Call) and node.target not in ("extract", "emit") for arg in node.args if isinstance(arg.type, HeaderType)}
+    named = {node.decl for one in nodes for node in places(one)}
+    emitted = {named_field(node.args[0]) for node in nodes if isinstance(node, ast.Call) and node.target == "emit" and node.via is None}
+    told: set[object] = set()
+    for node in nodes:
+        if not isinstance(node, ast.Call) or node.target != "setValid" or not isinstance(node.callee, ast.Member):
+            continue
+        header = node.callee.base
+        if not isinstance(header.type, HeaderType) or (field := named_field(header)) is None or field not in emitted or (made := header.type.decl) in whole | passed:
+            continue
+        for item in made.fields():
+            if item.values and item.when is None and item.equation is None and item not in named | told and not any(map(zero_fits, item.values)):
+                told.add(item)
+                diagnostics.warning(f"'{in_turn(header)}.{item.name}' is 0 then, which its description does not allow", node.span, f"assign it: {in_turn(header)}.{item.name} = ...")
+
+
+def type_of(assigned: ast.Assign) -> object:
+    return assigned.target.type.decl            # type: ignore[attr-defined]
+
+
+def places(node: ast.Node) -> list[ast.Member]:
+    """The fields that a statement assigns, or gives to a call that may."""
+    found = [node.target] if isinstance(node, ast.Assign) else node.args if isinstance(node, ast.Call) else []
+    return [one for place in found for one in walk(place) if isinstance(one, ast.Member)]
+
+
+def zero_fits(value: ast.Expr) -> bool:
+    """Whether 0 is among what stands in `in { ... }`, or it is not known."""
+    if isinstance(value, ast.Binary) and value.op == "&&&":
+        return value.left.const is None or value.right.const is None or not int(value.left.const) & int(value.right.const)
+    low = value.low if isinstance(value, ast.RangeSet) else value
+    return low.const is None or int(low.const) == 0
