@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .base import BOOL, ChoiceInfo, Context, FieldInfo, FunctionInfo, HeaderInfo, RegisterInfo, StructInfo, Ty, Value, bit, literal
-from .plans import GUESSED, MEET, NEED
+from .plans import GUESSED, MEETINGS, NEED
 from .stmt import indent
 from .twins import Pair, Twins
 
@@ -119,7 +119,7 @@ class Codecs(Twins):
         keys: list[tuple[int, ...]] = []
         said = self.chosen(choice) if choice is not None else []
         rows = len(said) or (c.number(3 if guessed else 2, self.most_rows) if c.number(0, 3) or guessed else 1)
-        alike = self.alike(group, ctx) if choice is None and c.chance(1, 2 if self.plan == MEET else 4) else None
+        alike = self.alike(group, ctx) if choice is None and c.chance(1, 2 if self.plan in MEETINGS else 4) else None
         for at in range(rows):
             key = tuple(c.value(w) for _, w in names) if not said else (at,) if len(names) == 1 else (at & 1, at >> 1)
             if key in keys:

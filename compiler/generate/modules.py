@@ -7,11 +7,12 @@ from .built import Built
 from .early import Early
 from .library import IMPORTS, Library
 from .parts import PartInfo
-from .plans import AGAIN, CIRCLES, COPY, EARLY, GUESS, GUESSED, LIE, LOOKUP, MEET, NEED, REFUSE, SUM, TELL, TWINS, WRITE
+from .plans import AGAIN, CIRCLES, COPY, EARLY, GUESS, GUESSED, LIE, LOOKUP, MEET, MEETINGS, NEED, REFUSE, SUM, TELL, TWINS, WAYS, WRITE
 from .stmt import indent
+from .ways import Ways
 
 
-class Generator(Built, Early):
+class Generator(Built, Early, Ways):
     """One program. `lossless`: headers are taken in order and put back unchanged."""
 
     def __init__(self, choose: Choose, lossless: bool = False) -> None:
@@ -63,7 +64,7 @@ class Generator(Built, Early):
         chain = ["Rx"]
         for at in range(0 if self.lossless or self.plan in TWINS or not c.chance(1, 3) else c.number(1, 2)):
             text += self.sub_parser(at)
-        text += {MEET: self.meeting_parser, TELL: self.telling_parser, EARLY: self.early_parser}.get(self.plan, self.parser)()
+        text += {MEET: self.meeting_parser, WAYS: self.meeting_parser, TELL: self.telling_parser, EARLY: self.early_parser}.get(self.plan, self.parser)()
         processors = 1 if self.plan == LIE else 0 if self.lossless else c.number(1 if self.plan in (LOOKUP, AGAIN, SUM, COPY, TELL, NEED, EARLY, *TWINS) else 0,
                                                       1 if self.plan in (AGAIN, COPY) or self.plan == LOOKUP and c.number(0, 2) else 2)
         often = 12 if self.plan in (*GUESSED, *TWINS) else 4
@@ -79,7 +80,7 @@ class Generator(Built, Early):
             text += self.bare("Lost", False)
         if deparses:
             chain.append("Tx")
-            text += self.meeting_deparser() if self.plan == MEET else self.built_deparser() if self.plan in TWINS else self.deparser()
+            text += {MEET: self.meeting_deparser, WAYS: self.ways_deparser, **dict.fromkeys(TWINS, self.built_deparser)}.get(self.plan, self.deparser)()
         timed = timed and not self.completing
         if timed:
             text += self.timing(text)
@@ -95,8 +96,8 @@ class Generator(Built, Early):
         if c.chance(1, 16):
             text.append("import std.checksum;")
             self.functions.append(FunctionInfo("not_zero", bit(16), (("", bit(16)),), plain=True))
-        for at in range(c.number(1 if self.plan == MEET else 0, 2)):
-            info, line = self.enum(at, self.plan == MEET)
+        for at in range(c.number(1 if self.plan in MEETINGS else 0, 2)):
+            info, line = self.enum(at, self.plan in MEETINGS)
             self.enums.append(info)
             text.append(line)
         for at in range(c.number(0, 2)):
@@ -129,7 +130,7 @@ class Generator(Built, Early):
     def declare_headers(self, text: list[str]) -> list[HeaderInfo]:
         """Header types, and codecs for the simple ones."""
         c = self.choose
-        if self.plan == MEET:
+        if self.plan in MEETINGS:
             return self.meeting_headers(text)
         if self.plan in TWINS:
             return self.built_headers(text)
@@ -189,7 +190,7 @@ class Generator(Built, Early):
                 text += self.sub_processor(at)
         for at in range(count):
             kind = c.number(0, 23)
-            if self.plan in (MEET, EARLY) and (not at or c.chance(1, 2)):
+            if self.plan in (*MEETINGS, EARLY) and (not at or c.chance(1, 2)):
                 text += self.telling(f"P{at}")
             elif self.plan == TELL and not at:
                 text += self.telling_all("P0")
@@ -254,7 +255,7 @@ class Generator(Built, Early):
         for at, info in enumerate(order):
             alone = not at and self.plan in (SUM, LOOKUP, TELL)
             for copy in range(c.number(2 if self.plan == COPY and not at else 1, 2) if not info.sums and not alone else 1):
-                many = not info.params and not info.sums and not alone and self.plan != GUESS and (self.plan != MEET or not info.codec and not info.choices)
+                many = not info.params and not info.sums and not alone and self.plan != GUESS and (self.plan not in MEETINGS or not info.codec and not info.choices)
                 rare = 8 if self.plan == CIRCLES else 1 if self.plan == LIE and info.flat else 2 if self.plan == MEET else 4
                 size = c.pick((1, 2, 3, 2, 3, 5, 8)) if many and c.chance(1, rare) else 0
                 args = []

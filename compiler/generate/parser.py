@@ -7,7 +7,7 @@ from .base import BOOL, Context, FunctionInfo, HeaderInfo, InstanceInfo, StructI
 from .codec import Codecs
 from .ends import Ends
 from .parts import Parts
-from .plans import CIRCLES, COPY, GUESS, LOOKUP, MEET, REFUSE, TWINS, WRITE
+from .plans import CIRCLES, COPY, GUESS, LOOKUP, MEETINGS, REFUSE, TWINS, WRITE
 from .requiring import Requiring
 from .stmt import indent
 
@@ -92,7 +92,7 @@ class Parsers(Codecs, Ends, Parts, Requiring):
         ctx = self.context("parser")
         ctx.payload = ctx.lookahead = ctx.octets = True
         ctx.stacks = tuple(i.name for i in self.instances if i.size)
-        ctx.assigns_headers = not self.lossless and (self.plan != MEET or c.chance(1, 8))
+        ctx.assigns_headers = not self.lossless and (self.plan not in MEETINGS or c.chance(1, 8))
         return ctx
 
     def inout_locals(self, ctx: Context, lines: list[str]) -> None:

@@ -19,9 +19,10 @@ NEED = "needed"                                 # equations need each other, con
 LIE = "sent as it lies"                         # headers stay where they are, and what is computed of them is put in there (lower/in_place.py), or the first
                                                 # elements of stacks go (lower/runs.py)
 EARLY = "asked early"                           # what is asked of a header's parts is made while they are taken (lower/made_early.py, lower/parted.py)
+WAYS = "on some ways"                           # the same, where headers are taken again, and taken and emitted in an `if`
 REFUSE = "refused layouts"                      # what a header begins with decides what it has, and is verified (lower/required.py)
-PLANS = (LOOKUP, AGAIN, GUESS, SUM, CIRCLES, MEET, COPY, TELL, BUILD, WRITE, NEED, LIE, EARLY, REFUSE)
-GUESSED, TWINS = (GUESS, MEET, EARLY), (BUILD, WRITE)
+PLANS = (LOOKUP, AGAIN, GUESS, SUM, CIRCLES, MEET, COPY, TELL, BUILD, WRITE, NEED, LIE, EARLY, REFUSE, WAYS)
+GUESSED, TWINS, MEETINGS = (GUESS, MEET, EARLY, WAYS), (BUILD, WRITE), (MEET, WAYS)
 
 
 class Plans(Headers):
@@ -34,15 +35,16 @@ class Plans(Headers):
     def choose_plan(self) -> str:
         c = self.choose
         if c.chance(7, 16):
-            plan = c.pick((*[plan for plan in PLANS if plan not in (*TWINS, NEED, LIE, EARLY, REFUSE)], TELL))  # twice as often: it is what finds most
+            plan = c.pick((*[plan for plan in PLANS if plan not in (*TWINS, NEED, LIE, EARLY, REFUSE, WAYS)], TELL))  # twice as often: it is what finds most
             if plan in (AGAIN, LOOKUP, CIRCLES, GUESS):
-                return plan if c.number(0, 4) else EARLY
+                plan = plan if c.number(0, 4) else EARLY
+                return WAYS if plan == GUESS and not c.number(0, 2) else plan
             return REFUSE if plan in (COPY, MEET) and not c.number(0, 2) else plan
         match c.number(0, 9):
             case 9:
                 return c.pick(TWINS)            # what meets in these rarely meets in others
             case 8:
-                return NEED
+                return NEED if c.number(0, 2) else WAYS
             case 7 if c.number(0, 2):
                 return LIE
         return ""
