@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count, islice
 
 import pytest
@@ -11,10 +11,11 @@ from lpn.compiler.forms import MOST, SMALL, Form
 from lpn.compiler.fuzz.differential import Failure, Refused, Variant, checked, make_case, run_case
 from lpn.compiler.generate.base import RandomChoose
 from lpn.compiler.generate.modules import Generator
-from lpn.compiler.generate.plans import AGAIN, BUILD, CIRCLES, COPY, EARLY, GUESS, LIE, LOOKUP, MEET, NEED, PLANS, REFUSE, SUM, TELL, TWINS, WRITE
-from lpn.compiler.lower import laid_out, modules
+from lpn.compiler.generate.plans import AGAIN, BUILD, CIRCLES, COPY, EARLY, GUESS, LIE, LOOKUP, MEET, NEED, PLANS, REFUSE, SUM, TELL, TWINS, WAYS, WRITE
+from lpn.compiler.lower import guess, laid_out, modules
 from lpn.compiler.lower.base import Lowering
 from lpn.compiler.lower.circles import Circles
+from lpn.compiler.lower.meeting import said
 from lpn.compiler.lower.modules import ProgramLowering
 from lpn.compiler.target import TARGETS
 from lpn.lang import ast
@@ -22,11 +23,11 @@ from lpn.lang.effects import effects
 from lpn.lang.instances import walk
 from lpn.lang.types import StructType
 
-PROGRAMS = {CIRCLES: 48}                        # of most plans 16: what is entered anew in a circle is rarer
+PROGRAMS = {CIRCLES: 48, WAYS: 10}              # of most plans 16: what is entered anew in a circle is rarer, an `if` in a guess is not
 #: In how many of these programs the way of lowering is met at least: a search in a deparser's guess, a varbit that is summed, what a parser's guess was
 #: wrong about going on where guesses of two shapes met, something computed that is put in where it lies, what is made while parts are taken,
-#: layouts that are refused.
-OFTEN = {LOOKUP: 5, AGAIN: 10, GUESS: 6, SUM: 6, CIRCLES: 10, MEET: 5, COPY: 12, TELL: 12, BUILD: 5, WRITE: 7, NEED: 6, LIE: 5, EARLY: 10, REFUSE: 6}
+#: layouts that are refused, what is taken or emitted in an `if` while something is guessed.
+OFTEN = {LOOKUP: 5, AGAIN: 10, GUESS: 6, SUM: 6, CIRCLES: 10, MEET: 5, COPY: 12, TELL: 12, BUILD: 5, WRITE: 7, NEED: 6, LIE: 5, EARLY: 10, REFUSE: 6, WAYS: 4}
 
 
 def programs(plan: str, most: int | None = None) -> list[ast.Program]:
@@ -62,6 +63,10 @@ def met(plan: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
         low, _bound, others = args
         return low.miss is None and low.parser_decl is not None and bool(others)
 
+    def parted(args, _) -> bool:
+        low, branch = args
+        return low.miss is not None and bool(said_by(branch, "extract") or said_by(branch, "emit"))
+
     ways: dict[str, tuple[object, str, Callable]] = {
         LOOKUP: (Lowering, "data_place", lambda args, place: place is not None), AGAIN: (modules, "repeatable", lambda args, again: bool(again)),
         GUESS: (Lowering, "codec_var", searched), SUM: (Lowering, "sum_varbit", lambda args, sums: True), CIRCLES: (Circles, "entered", entered_anew),
@@ -69,7 +74,7 @@ def met(plan: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
         TELL: (Lowering, "_call_lookahead", lambda args, done: True), BUILD: (modules, "laid_out", lambda args, found: bool(found)),
         WRITE: (Lowering, "compress_twins", lambda args, tag: True), NEED: (Lowering, "may_appear", lambda args, may: may),
         LIE: (Lowering, "if_valid", lambda args, numbers: bool(numbers)),
-        EARLY: (Lowering, "make_early", lambda args, done: bool(args[0].early)), REFUSE: (Lowering, "find_required", lambda args, required: required is not None)}
+        EARLY: (Lowering, "make_early", lambda args, done: bool(args[0].early)), WAYS: (Lowering, "_stmt_If", parted), REFUSE: (Lowering, "find_required", lambda args, required: required is not None)}
     watch(*ways[plan])
 
     def told() -> bool:
@@ -134,6 +139,44 @@ def test_what_lies_in_a_row_loses_its_first_elements() -> None:
         moved = {e.instance for e in effects(program) if e.kind == "move"} & lowering.runs
         found.update({"runs": bool(lowering.runs), "moved": bool(moved), "behind": bool(moved) and bool(lowering.lying_behind(program.chain))})
     assert found["runs"] >= 6 and found["moved"] >= 3 and found["behind"] >= 1, found
+
+
+def test_some_ways_where_something_is_guessed() -> None:
+    """Of some programs, in what is guessed: headers that are taken twice, what is taken on some ways where several shapes meet, there with a header that other
+    states take again, and what a deparser emits on some ways."""
+    found: Counter = Counter()
+    for program in programs(WAYS, 28):
+        lowering = ProgramLowering(program, TARGETS["lpn"], False)
+        parser, deparser = program.chain[0], program.chain[-1]
+        plan, usual = guess.parser_guesses(parser, lowering.record), [*usual_statements(parser)]
+        headers, of_all = said_by(usual, "extract"), said_by([s for state in parser.states for s in state.statements], "extract")
+        found["twice"] += plan.shapes > 0 and len(set(headers)) < len(headers)
+        if plan.meeting is not None and plan.shapes > 1:
+            found["some take where shapes meet"] += parts(usual, "extract")
+            found["and some take again"] += len(set(of_all)) < len(of_all)
+        if isinstance(deparser, ast.Deparser):
+            found["some emit"] += guess.deparser_guesses(deparser, lowering.record).shapes > 0 and parts(deparser.body, "emit")
+    assert all(found[name] >= 3 for name in ("twice", "some take where shapes meet", "and some take again", "some emit")), found
+
+
+def usual_statements(parser: ast.Parser) -> Iterator[ast.Stmt]:
+    """Of the states that a guess goes through."""
+    seen: set[ast.State] = set()
+    state: ast.State | None = next(s for s in parser.states if s.name == "start")
+    while state is not None and state not in seen:
+        seen.add(state)
+        yield from state.statements
+        case = guess.usual_case(state)
+        state = case.state if case is not None else None
+
+
+def said_by(part: object, method: str) -> list[object]:
+    return [said(n.args[0]) for n in walk(part) if isinstance(n, ast.Call) and n.target == method]
+
+
+def parts(part: object, method: str) -> bool:
+    """Whether that is called on some ways."""
+    return any(said_by(n, method) for n in walk(part) if isinstance(n, ast.If))
 
 
 def test_many_programs_have_a_plan() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .base import BOOL, Context, FunctionInfo, HeaderInfo, InstanceInfo, Value, bit
 from .parser import Parsers
+from .plans import MEET
 from .stmt import indent
 from .tables import VERDICTS
 
@@ -60,10 +61,10 @@ class Meetings(Parsers):
         taken = self.in_order()
         cuts = sorted(c.number(0, len(taken)) for _ in range(c.number(0, 4)))
         parts = [taken[low:high] for low, high in zip([0, *cuts], [*cuts, len(taken)])]
-        stacks = [i for i in self.instances if i.size]
-        aside = c.number(1, len(parts)) if stacks and c.number(0, 2) else 0      # a state that some packets come through
+        some = self.taken_by_some()
+        aside = c.number(1, len(parts)) if some and c.number(0, 2) else 0        # a state that some packets come through
         if aside:
-            parts[aside:] = [[c.pick(stacks)], *(parts[aside:] or [[c.pick(stacks)]])]
+            parts[aside:] = [[c.pick(some)], *(parts[aside:] or [[c.pick(some)]])]
         count = len(parts)
         entry: dict[int, set[str]] = {0: set()}
         first = ctx.inside()                    # whatever was taken: only headers of the packet are known in the next state
@@ -94,8 +95,12 @@ class Meetings(Parsers):
         """To the next state, or to the one behind it."""
         c = self.choose
         values = [v for v in ctx.readable() if v.ty.kind in ("bit", "enum") and v.ty.width <= 64] or [Value("pkt.lookahead<bit<8>>()", bit(8))]
-        value, (one, other) = c.pick(values), c.pick(((2, 1), (1, 2)))
+        value, (one, other) = c.pick(values), c.pick(((2, 1), (1, 2))) if self.plan == MEET else (2, 1)
         return [f"transition select({value.text}) {{ {self.key(value.ty)}: s{at + one}; default: s{at + other}; }}"], [at + 1, at + 2]
+
+    def taken_by_some(self) -> list[InstanceInfo]:
+        """What is taken of some packets alone."""
+        return [i for i in self.instances if i.size]
 
     def in_order(self) -> list[Taken]:
         """What the parser takes: something of shapes, a codec, and anything behind it."""

@@ -37,9 +37,10 @@ class Plans(Headers):
         if c.chance(7, 16):
             plan = c.pick((*[plan for plan in PLANS if plan not in (*TWINS, NEED, LIE, EARLY, REFUSE, WAYS)], TELL))  # twice as often: it is what finds most
             if plan in (AGAIN, LOOKUP, CIRCLES, GUESS):
-                plan = plan if c.number(0, 4) else EARLY
-                return WAYS if plan == GUESS and not c.number(0, 2) else plan
-            return REFUSE if plan in (COPY, MEET) and not c.number(0, 2) else plan
+                return plan if c.number(0, 4) else EARLY
+            if plan in (COPY, MEET) and not c.number(0, 2):
+                return REFUSE if c.number(0, 2) else WAYS
+            return plan
         match c.number(0, 9):
             case 9:
                 return c.pick(TWINS)            # what meets in these rarely meets in others
