@@ -36,7 +36,7 @@ SPECIAL = {"row longer than the window", "argument made of headers", "argument m
            "parts for one number each",
            "lookahead of le", "lookahead of an enum", "lookahead of a signed number", "lookahead of parts of octets"}
 
-SEEDS = (20000, 20001, 20002, 20003, 20004, 20005, 20006, 20008, 20009, 20010, 20013, 20016, 20018, 20019, 20021, 20024, 20027, 20030,
+SEEDS = (20000, 20001, 20002, 20003, 20004, 20005, 20006, 20008, 20009, 20010, 20013, 20016, 20018, 20019, 20021, 20024, 20027, 20029, 20030,
          20033, 20037, 20038, 20045, 20052, 20054, 20060, 20097, 20113, 20201, 20226, 20312, 20374, 20486, 23382)
 
 

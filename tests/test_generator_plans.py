@@ -74,7 +74,8 @@ def met(plan: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
         TELL: (Lowering, "_call_lookahead", lambda args, done: True), BUILD: (modules, "laid_out", lambda args, found: bool(found)),
         WRITE: (Lowering, "compress_twins", lambda args, tag: True), NEED: (Lowering, "may_appear", lambda args, may: may),
         LIE: (Lowering, "if_valid", lambda args, numbers: bool(numbers)),
-        EARLY: (Lowering, "make_early", lambda args, done: bool(args[0].early)), WAYS: (Lowering, "_stmt_If", parted), REFUSE: (Lowering, "find_required", lambda args, required: required is not None)}
+        EARLY: (Lowering, "make_early", lambda args, done: bool(args[0].early)),
+        WAYS: (Lowering, "_stmt_If", parted), REFUSE: (Lowering, "find_required", lambda args, required: required is not None)}
     watch(*ways[plan])
 
     def told() -> bool:
