@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from antlr4 import Token
 
+from .extents import OPENERS, block_end, label_end, one_of, place_start, statement_end, statement_start, type_end, written
 from .foreign_declarations import KEPT, OUTSIDE, TAKING, declared_elsewhere
 from .foreign_types import written_here
 from .hooks import BOUND, EVENTS, HANDLED, handler_of
 from .times import WRITTEN
 
-OPENERS = {"{": "}", "(": ")", "[": "]"}
 OPERATORS = {"and": "&&", "or": "||"}
 COMPARED = ("<", "<=", ">", ">=", "==", "!=")
 CALCULATED = ("+", "-", "*", "&", "|", "^", "~", "!", "..")
@@ -78,8 +78,8 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
         end = type_end(tokens, index + 1)
         return Foreign(index, "there is no 'as'", f"a cast stands in front: ({written(tokens, index + 1, end)}) x", index, end)
     if name == "in" and after.text == "{" and (before.text.isidentifier() or before.text in (")", "]")):
-        x = written(tokens, place_start(tokens, index), index)
-        return Foreign(index, "only the description of a field says 'in'", f"write {x} == 1 || 3 <= {x} && {x} <= 4", index, statement_end(tokens, index), ("==", tokens[index + 2].text))
+        end = statement_end(tokens, index)
+        return Foreign(index, "only the description of a field says 'in'", f"write {one_of(tokens, place_start(tokens, index), index, end)}", index, end, ("==", tokens[index + 2].text))
     if before.text == "return" and name == "if":
         return Foreign(index, "an if is no value", "write return c ? a : b;", index, statement_end(tokens, index) - 1, ("0",))
     valued = tokens[first].text == "return" or tokens[first].text != "var" and any(one.text == "=" for one in tokens[first:index])
@@ -197,12 +197,6 @@ def indented_end(tokens: list[Token], start: int) -> int:
     """Behind what stands further to the right than the statement, as in Python, and behind a brace that closes it."""
     end = next((at for at in range(start + 1, len(tokens) - 1) if tokens[at].line > tokens[start].line and tokens[at].column <= tokens[start].column), len(tokens) - 1)
     return end + (tokens[end].text == "}" and tokens[end].column == tokens[start].column)
-
-
-def type_end(tokens: list[Token], start: int) -> int:
-    """Behind the type that begins there."""
-    sized = tokens[start + 1].text == "<" if start + 1 < len(tokens) else False
-    return next((at + 1 for at in range(start, len(tokens)) if tokens[at].text == ">"), start + 1) if sized else start + 1
 
 
 def foreign_part(tokens: list[Token], index: int, rules: list[str]) -> Foreign | None:
@@ -417,28 +411,6 @@ def foreign(tokens: list[Token], index: int, in_select: bool) -> Foreign | None:
     return None
 
 
-def label_end(tokens: list[Token], start: int) -> int | None:
-    """The colon behind what begins there, outside of brackets, where that is no more than the rest of a statement."""
-    depth = 0
-    for at in range(start, len(tokens)):
-        text = tokens[at].text
-        if text == ":" and not depth:
-            return at
-        if text in (";", "{", "}", "?"):
-            return None
-        depth += (text in ("(", "[")) - (text in (")", "]"))
-    return None
-
-
-def block_end(tokens: list[Token], start: int) -> int:
-    """The brace that closes the block which token `start` is in."""
-    depth, end = 0, start
-    while tokens[end].type != Token.EOF and (depth or tokens[end].text != "}"):
-        depth += (tokens[end].text == "{") - (tokens[end].text == "}")
-        end += 1
-    return end
-
-
 def foreign_variable(tokens: list[Token], index: int) -> str:
     """What a variable outside of all modules is in LPN, which begins at token `index`; "" if that is none."""
     first = tokens[index].text
@@ -539,57 +511,3 @@ def result_behind(tokens: list[Token], index: int) -> tuple[int, int, int] | Non
     if tokens[close].text != ")" or tokens[body].text != "{" or body != close + 1 and (tokens[close + 1].text not in ("->", ":") or body == close + 2):
         return None
     return name, close, body
-
-
-def place_start(tokens: list[Token], end: int) -> int:
-    """Where the variable, field or element begins that ends before token `end`, or before a `-` there."""
-    at = end - (tokens[end - 1].text == "-")
-    depth = 0
-    while at > 0:
-        text = tokens[at - 1].text
-        if depth == 0 and text not in (".", "]") and not (text.isidentifier() and (at == end or tokens[at].text in (".", "[", "-"))):
-            break
-        depth += (text == "]") - (text == "[")
-        at -= 1
-    return at
-
-
-def written(tokens: list[Token], start: int, end: int) -> str:
-    """As it stands in the source."""
-    while end > start and tokens[end - 1].text == "-":
-        end -= 1
-    return tokens[start].getInputStream().getText(tokens[start].start, tokens[end - 1].stop) if end > start else ""
-
-
-def statement_start(tokens: list[Token], index: int) -> int:
-    """Where the statement begins that token `index` is in; what stands in its parentheses is of it."""
-    depth = 0
-    for at in range(index - 1, -1, -1):
-        text = tokens[at].text
-        if text in (")", "]"):
-            depth += 1
-        elif text in ("(", "["):
-            depth -= 1
-        elif text in (";", "{", "}") and depth == 0:
-            return at + 1
-        if depth < 0:                                       # it is in the parentheses of this one
-            depth = 0
-    return 0
-
-
-def statement_end(tokens: list[Token], start: int) -> int:
-    """Behind its `;`, or the brace that closes its first one."""
-    stack: list[str] = []
-    for at in range(start, len(tokens)):
-        text = tokens[at].text
-        if text in OPENERS:
-            stack.append(OPENERS[text])
-        elif stack and text == stack[-1]:
-            stack.pop()
-            if not stack and text == "}":
-                return at + 1
-        elif not stack and text == ";":
-            return at + 1
-        elif not stack and text == "}" or tokens[at].type == Token.EOF:
-            return at
-    return len(tokens) - 1

@@ -15,7 +15,8 @@ from antlr4.ListTokenSource import ListTokenSource
 
 from .deep import deep
 from .diagnostics import Diagnostics
-from .foreign import foreign, foreign_choice, foreign_field, foreign_part, foreign_variable, foreign_word, result_behind, statement_start, written
+from .extents import statement_start, written
+from .foreign import foreign, foreign_choice, foreign_field, foreign_part, foreign_variable, foreign_word, result_behind
 from .foreign_declarations import DECLARATIONS
 from .grammar.LpnLexer import LpnLexer
 from .grammar.LpnParser import LpnParser
