@@ -115,8 +115,8 @@ def test_what_is_left_does_the_same(group, monkeypatch):
     made, kept = [], []
     compile_variant = differential.compile_variant
 
-    def without(program, variant: Variant) -> Compiled:
-        compiled = compile_variant(program, variant)
+    def without(program, variant: Variant, lowerings) -> Compiled:
+        compiled = compile_variant(program, variant, lowerings)
         for i, (container, unit) in enumerate(zip(compiled.containers, of_compiled(compiled).items)):
             if (code := without_excluded(container.code, unit.analyse()[1])) is not None:
                 other = replace(container, code=code, image=replace(container.image, text=code.text))
