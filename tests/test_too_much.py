@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from lpn.compiler import build
 from lpn.compiler.build import compile_program
 from lpn.compiler.forms import BuildError
+from lpn.compiler.lower import modules
 from lpn.compiler.runner import make_runner
 from lpn.lang import ast
 from lpn.lang.check import check
@@ -70,7 +70,7 @@ def test_lowering_stops_where_it_is_too_much(what: str, n: int, monkeypatch: pyt
     """Not when all of it is there: 2^40 variables never are. The line is that of the module's own statement."""
     given: dict[str, Any] = MUCH[what](n)
     much = program(**given)
-    monkeypatch.setattr(build, "MOST_OPERATIONS", 2000)
+    monkeypatch.setattr(modules, "MOST_OPERATIONS", 2000)
     line = given.get("before", "").count("\n") + 7
     with pytest.raises(BuildError, match=f"^P is lowered to more than 2000 operations, and no more are tried for one container: divide it into modules; most are made of much.lpn:{line} "):
         compile_program(much)
@@ -79,7 +79,7 @@ def test_lowering_stops_where_it_is_too_much(what: str, n: int, monkeypatch: pyt
 def test_equations_that_are_made_of_each_other_stop_too(monkeypatch: pytest.MonkeyPatch) -> None:
     fields = " ".join(f"bit<8> b{i} = b{i - 1} + b{i - 1} deferred;" for i in range(1, 40))
     text = f"header H {{ bit<8> b0; {fields} }}\nstruct headers {{ H h; }}\n{RX}processor P(inout headers h, inout meta m) {{ apply {{ h.h.b0 = 3; m.verdict = TRANSMIT; }} }}\n{TX}"
-    monkeypatch.setattr(build, "MOST_OPERATIONS", 20000)
+    monkeypatch.setattr(modules, "MOST_OPERATIONS", 20000)
     with pytest.raises(BuildError, match="^Tx is lowered to more than 20000 operations, .* most are made of much.lpn:5 "):
         compile_program(check(load(Source("much.lpn", text))))
     with pytest.raises(BuildError, match="^Tx is lowered to more than 20000 operations, .* most are made of much.lpn:5 "):
@@ -130,6 +130,6 @@ def test_functions_that_switch_the_radio_are_followed_once() -> None:
 
 @pytest.mark.parametrize("target", ["femto", "xdp"])
 def test_other_targets_stop_too(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "MOST_OPERATIONS", 2000)
+    monkeypatch.setattr(modules, "MOST_OPERATIONS", 2000)
     with pytest.raises(BuildError, match="is lowered to more than 2000 operations"):
         compile_program(program(**MUCH["structs"](40)), target)
