@@ -204,6 +204,30 @@ def test_what_a_where_asks_is_found(condition: str, following: str, least: int) 
     assert taken >= least, taken
 
 
+def test_options_behind_lengths_and_sums_are_found() -> None:
+    """What grows makes three numbers wrong that were right before: that they are mended again takes no part of the patience. What has no room goes, too."""
+    program = check(load(Source("options.lpn", """
+        import std.ipv6;
+        import std.udp;
+        error { BadSum, Twice, Other }
+        header Option { bit<8> type; bit<8> length in { 1..20 }; varbit<160> data sized (8 * (bit<16>) length); where (type < 4); }
+        struct headers { Ipv6 ip; Udp(ip) udp; Option[3] options; }
+        parser Rx(packet pkt, out headers h) {
+            state start { pkt.extract(h.ip); verify(h.ip.next_header == UDP, error.Other); pkt.extract(h.udp); verify(h.udp.holds(), error.BadSum);
+                          verify(h.udp.dst == 19788, error.Other); transition more; }
+            state more { transition select(sizeof(payload)) { 0: accept; default: option; } }
+            state option { pkt.extract(h.options.next); transition more; }
+        }
+        """)))
+    reference, taken = Reference(program), Counter()
+    packets = Packets(reference, reference.state(None), True)
+    for number in range(40):
+        run = reference.prepare(packets.packet(RandomChoose(number)), {}, packets.state)
+        if run_module(run, packets.parsers[0]).reason is None:
+            taken[sum(one.instance.header.name == "Option" for one in run.taken)] += 1
+    assert taken.total() >= 20 and len(taken) == 4, taken
+
+
 ADDRESSED = """
 header Ip { bit<128> dst; le<16> port; bit<8> hops; }
 struct headers { Ip ip; }

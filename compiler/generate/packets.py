@@ -28,9 +28,11 @@ from .looked_for import PARSING, interest
 from .solve import solve
 
 REPAIRS = 40
+AGAIN = 60                                      # of what was mended before, beyond these
 BACK = 3                                        # selects back from where a packet is refused that may take another case
 VAIN = 6                                        # times that no other values are found: then they are looked for as rarely
 MAX_FRAME = 300
+NO_ROOM = "PacketTooShort", "StackOutOfBounds"
 NODE = {"node_short": 0, "node_ext": 0, "node_pan": 0}      # of most packets: those that come with nothing beside them
 
 
@@ -155,31 +157,57 @@ class Packets:
 
     def repair(self, frame: bytearray, choose: Choose, filling: int) -> bytearray:
         met: set[str] = set()                   # reasons for which what is written there was tried first: that is quick
-        for turn in range(REPAIRS if self.failed < 2 or self.looked_for is not None else REPAIRS // 4):
+        held: set[str] = set()                  # those for which sums were made right
+        turns, turn, free = REPAIRS if self.failed < 2 or self.looked_for is not None else REPAIRS // 4, 0, AGAIN
+        while turn < turns:
             run = self.looking(bytes(frame))
             reason = run_module(run, self.parsers[0]).reason if self.parsers else None
+            turn += 1
             if reason is None:
                 if filling & 1:
                     self.make_hold(frame, run)
                 if frame:
                     self.good.append(bytes(frame))
                 return frame
-            if reason == "PacketTooShort":
+            crowded = turn > 12 and reason in NO_ROOM
+            filling = drawn(filling) if crowded else filling
+            if crowded and self.make_room(frame, run, filling):
+                pass
+            elif reason == "PacketTooShort":
                 if len(frame) > MAX_FRAME:
                     return frame
-                for _ in range(2 if turn < 6 else 8 if turn < 12 else 24):
-                    filling = (filling * 1103515245 + 12345) & 0x7FFFFFFF
+                for _ in range(2 if turn <= 6 else 8 if turn <= 12 else 24):
+                    filling = drawn(filling)
                     frame.append(filling >> 16 & (0xFF if filling & 0x300000 else 3))
-            elif not self.mend(frame, run, reason, choose) and not (reason in met and self.solvable(reason, choose) and self.solved(frame, reason, choose)) \
-                    and not self.grant(frame, run, reason, choose) and not self.make_hold(frame, run):
-                if not frame:
+            elif self.mend(frame, run, reason, choose) or reason in held and self.make_hold(frame, run):
+                if reason in met and free:      # it was right before something grew
+                    turn, free = turn - 1, free - 1
+            elif not (reason in met and self.solvable(reason, choose) and self.solved(frame, reason, choose)) and not self.grant(frame, run, reason, choose):
+                if self.make_hold(frame, run):
+                    held.add(reason)
+                elif not frame:
                     return frame
-                filling = (filling * 1103515245 + 12345) & 0x7FFFFFFF
-                low = min(run.taken[-1].start, len(frame) - 1) if run.taken and filling & 0x100 else 0
-                frame[low + (filling >> 9) % (len(frame) - low)] = filling >> 20 & (0xFF if filling & 0x10000 else 3)
+                else:
+                    filling = drawn(filling)
+                    low = min(run.taken[-1].start, len(frame) - 1) if run.taken and filling & 0x100 else 0
+                    frame[low + (filling >> 9) % (len(frame) - low)] = filling >> 20 & (0xFF if filling & 0x10000 else 3)
             met.add(reason)
         self.failed += 1
         return frame
+
+    def make_room(self, frame: bytearray, run: Run, number: int) -> bool:
+        """Without what has no room, which may be the last of many, or with a small number in a field of it, which may say how long it is. Every other time neither."""
+        match number >> 20 & 3:
+            case 0 if 0 < run.packet.payload < len(frame):
+                del frame[run.packet.payload:]
+                return True
+            case 1 if run.taken and (taken := run.taken[-1]).codec is None and taken.end is None:
+                fields = [one for one in taken.instance.located if not isinstance(one.field.type, Varbit)]
+                if fields:
+                    located = fields[(number >> 5) % len(fields)]
+                    write(frame, taken, located, number >> 10 & 7 & (1 << width_of(located.field.type)) - 1)
+                return bool(fields)
+        return False
 
     def mend(self, frame: bytearray, run: Run, reason: str, choose: Choose) -> bool:
         """Change the packet so that the check called `reason` passes."""
@@ -328,7 +356,9 @@ class Packets:
         return None
 
     def make_hold(self, frame: bytearray, run: Run) -> bool:
-        """Deferred equations too; whether one did not."""
+        """Deferred equations too; whether one did not. While a header is taken nobody knows of all that they are of."""
+        if run.taken and run.taken[-1].end is None:
+            return False
         before = bytes(frame)
         for taken in run.taken:
             instance = taken.instance
@@ -344,6 +374,11 @@ class Packets:
 
 def wrong(instance: Instance, item: ast.Field) -> bool:
     return instance.received(item) != instance.equation(item)
+
+
+def drawn(number: int) -> int:
+    """The number behind this one."""
+    return (number * 1103515245 + 12345) & 0x7FFFFFFF
 
 
 def put(frame: bytearray, at: int, width: int, value: int) -> None:
