@@ -6,7 +6,7 @@ from math import inf
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import I32, PTR, Val, i32
-from lpn.compiler.layout import HeaderLayout, Unit
+from lpn.compiler.layout import HeaderLayout, Unit, field_width
 from lpn.compiler.target import CTX_OUT, CTX_OUT_LEN, CTX_PAYLOAD, OUT_SIZE, WINDOW
 from lpn.lang import ast
 from lpn.lang.instances import walk
@@ -265,10 +265,26 @@ class Deparsers:
             if u.varbit:
                 self.emit_varbit(inst, u)
                 continue
-            self.room(u.octets)
-            self.store_unit(inst, u, self.here(), 0)
-            self.wrote(inst.octets(u), u.octets)
+            if self.at_most + u.octets <= OUT_SIZE or self.in_all <= OUT_SIZE:
+                self.room(u.octets)
+                self.store_unit(inst, u, self.here(), 0)
+                self.wrote(inst.octets(u), u.octets)
+            else:
+                self.emit_where_there(inst, u)
         self.emit_run(inst, run)
+
+    def emit_where_there(self, inst: Instance, u: Unit) -> None:
+        """A unit that the buffer may have no room for: what is there of it needs room, and what is absent needs none."""
+        b, before, octets = self.b, self.at_most, inst.octets(u)
+        sizes = {field_width(arm) // 8 for arm in u.choice.arms} if u.choice else {u.octets}
+        for size in sorted(sizes - {0}):
+            with b.if_then(b.icmp_unsigned("==", octets, i32(size))):
+                self.room(size)
+                whole = self.unit_number(inst, u)
+                self.put(self.here(), 0, whole if size == u.octets else self.slice(whole, u.bits - 1, u.bits - 8 * size), u.little)
+            self.at_most = before               # on the other way nothing was tested
+            self.rejoined()
+        self.wrote(octets, u.octets)
 
     def emit_run(self, inst: Instance, run: list[Unit]) -> None:
         octets = sum(u.octets for u in run)
