@@ -58,8 +58,8 @@ build/.python: setup.cfg pyproject.toml
 	@mkdir -p build
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "lpn: Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11 ..."; exit 1; }
-	$(SAY) "making .venv with $(PYTHON)"
 	@test -x $(PY) && $(PY) -m pip --version >/dev/null 2>&1 || { \
+	  echo "lpn: making .venv with $(PYTHON)"; \
 	  $(PYTHON) -c 'import ensurepip' 2>/dev/null || \
 	    $(call debian,python3-venv,Python cannot make virtual environments: install python3-venv.) && \
 	  $(PYTHON) -m venv --clear .venv; \

@@ -219,7 +219,9 @@ def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = Fals
     with the source line of each instruction; who compiles thousands does without. `forms`: those that were refused are not
     taken. What does not fit in the form that was asked for is made in another one, and `notes` says so. `lowerings`: of this program, for who compiles it again."""
     with deep():
-        return compiled(program, TARGETS[target], fuse, level, listings, forms if forms is not None else Forms(), lowerings or Lowerings(program))
+        lowerings = lowerings or Lowerings(program)
+        assert lowerings.program is program
+        return compiled(program, TARGETS[target], fuse, level, listings, forms if forms is not None else Forms(), lowerings)
 
 
 def compiled(program: ast.Program, t: Target, fuse: bool, level: Level, listings: bool, forms: Forms, lowerings: Lowerings) -> Compiled:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from operator import is_
 
 from ..compiler.isa import ALU_NAMES, JMP_OPS
-from . import affine, derived, domain as d, filled, summands
+from . import affine, derived, filled, summands
 from .cfg import Graph, Loop, Node
 from .join import join, widen
 from .liveness import live_stack
@@ -55,18 +55,12 @@ class Fixpoint:
         self.live = live_stack(graph) if forgetful else None  # node -> bytes of the stack that may be read
 
     def _thresholds(self) -> list[list[int]]:
-        """Bounds worth trying, ever fewer: constants the program compares with, sizes of regions, of the packet and of words.
+        """Bounds worth trying, ever fewer: sizes of regions, of the packet and of words.
         A program with many constants would else use up the turns of the widening before the size that matters."""
         words = {0, 1, 65535, 65536, (1 << 31) - 1, (1 << 32) - 1, -1, -65536, -(1 << 31),
                  self.machine.profile.max_packet, self.machine.profile.max_packet + 64}
         sizes = words | {255, 256} | {r.size + more for r in self.machine.regions.values() for more in (0, 64)}
-        out = set(sizes)
-        for insn in self.graph.insns.values():
-            if insn.is_branch and not insn.uses_reg:
-                out |= {insn.imm - 1, insn.imm, insn.imm + 1, insn.imm & d.M32}
-            elif insn.is_alu and not insn.uses_reg and insn.code in (0xB0, 0x50):   # moved or masked constants
-                out |= {insn.imm - 1, insn.imm, insn.imm + 1}
-        return [sorted(out), sorted(sizes), sorted(words), [-(1 << 31), 0, (1 << 32) - 1]]
+        return [sorted(sizes), sorted(words), [-(1 << 31), 0, (1 << 32) - 1]]
 
     def steps_at(self, loop: Loop, turn: int, sym: int, moved: int) -> list[int]:
         """The bounds to try in this turn for an unknown that has moved so often; none at last."""
@@ -78,11 +72,9 @@ class Fixpoint:
 
     def common_steps(self, loop: Loop, turn: int, moved: int) -> list[int]:
         stage = max(min(max(turn - GIVE_UP_AFTER // 5, 0) // (GIVE_UP_AFTER // 10), 2), STAGES[min(moved, len(STAGES) - 1)])
-        if stage == 0:
-            return self.thresholds[0]
         if (loop, stage) not in self.coarse:
             asked = {n + more for n in self._decisive(loop, stage == 1) for more in (-1, 0, 1)}
-            self.coarse[loop, stage] = sorted(asked.union(self.thresholds[stage], self._wrapped(loop) if stage == 1 else ()))
+            self.coarse[loop, stage] = sorted(asked.union(self.thresholds[stage - 1], self._wrapped(loop) if stage == 1 else ()))
         return self.coarse[loop, stage]
 
     def _decisive(self, loop: Loop, inside: bool) -> Iterator[int]:

@@ -169,10 +169,8 @@ class Packets:
                 if frame:
                     self.good.append(bytes(frame))
                 return frame
-            crowded = turn > 12 and reason in NO_ROOM
-            filling = drawn(filling) if crowded else filling
-            if crowded and self.make_room(frame, run, filling):
-                pass
+            if turn > 12 and reason in NO_ROOM and self.make_room(frame, run, filling := drawn(filling)):
+                pass                            # tried again
             elif reason == "PacketTooShort":
                 if len(frame) > MAX_FRAME:
                     return frame

@@ -95,7 +95,7 @@ def plain_emits(deparser: ast.Deparser) -> list[ast.Call]:
 def never_allowed(program: ast.Program, diagnostics: Diagnostics) -> None:
     """`h.x.setValid()`, of which a field is 0 then and for ever, where its description does not allow that: what is emitted is refused by whoever reads it."""
     nodes = [node for decl in program.decls for node in walk(decl)]
-    whole = {type_of(node) for node in nodes if isinstance(node, ast.Assign) and isinstance(node.target.type, HeaderType)}
+    whole = {node.target.type.decl for node in nodes if isinstance(node, ast.Assign) and isinstance(node.target.type, HeaderType)}
     passed = {arg.type.decl for node in nodes if isinstance(node, ast.Call) and node.target not in ("extract", "emit") for arg in node.args if isinstance(arg.type, HeaderType)}
     named = {node.decl for one in nodes for node in places(one)}
     emitted = {named_field(node.args[0]) for node in nodes if isinstance(node, ast.Call) and node.target == "emit" and node.via is None}
@@ -110,10 +110,6 @@ def never_allowed(program: ast.Program, diagnostics: Diagnostics) -> None:
             if item.values and item.when is None and item.equation is None and item not in named | told and not any(map(zero_fits, item.values)):
                 told.add(item)
                 diagnostics.warning(f"'{in_turn(header)}.{item.name}' is 0 then, which its description does not allow", node.span, f"assign it: {in_turn(header)}.{item.name} = ...")
-
-
-def type_of(assigned: ast.Assign) -> object:
-    return assigned.target.type.decl            # type: ignore[attr-defined]
 
 
 def places(node: ast.Node) -> list[ast.Member]:
