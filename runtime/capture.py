@@ -26,6 +26,8 @@ from lpn.runtime import linktype as links
 MAX_RECORD = 262_144
 # A pcapng block may carry options and name tables beside a record.
 _MAX_BLOCK = 1 << 24
+# aMaxPHYPacketSize without the FCS.
+MAX_FRAME = 125
 # `fcs="auto"` looks at this many records of link type 195 before it trusts the trailer to be a CRC.
 _LOOK_AHEAD = 32
 _TI_EVIDENCE = 8
@@ -54,6 +56,11 @@ class Frame:
     lqi: int | None = None
     note: str = ""
     linktype: int = links.IEEE802154_NOFCS
+
+    @property
+    def whole(self) -> bool:
+        """Whether a radio could have sent it: a whole 802.15.4 frame, not too long, whose FCS is not known to be wrong."""
+        return self.linktype == links.IEEE802154_NOFCS and not self.note and self.fcs_ok is not False and len(self.data) <= MAX_FRAME
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,14 +21,12 @@ from lpn.lang.handler_names import whole
 from lpn.lang.hooks import EVENTS
 from lpn.lang.source import Source, Span
 from lpn.lang.times import WRITTEN
-from lpn.runtime.capture import CaptureError, Frame, read
-from lpn.runtime.linktype import IEEE802154_NOFCS
+from lpn.runtime.capture import MAX_FRAME, CaptureError, Frame, read
 from lpn.runtime.node import Node
 from lpn.runtime.radio import FOREVER, TxPlan
 
 MAX_EVENTS = 1_000_000
 MAX_TIME = 10**15               #: us; some thirty years
-MAX_FRAME = 125                 #: aMaxPHYPacketSize without the FCS
 MAX_PACKET = 2048
 REST = 1_000_000                #: us that a run goes on behind the last event when the file has no `until`
 
@@ -402,9 +400,8 @@ class _Reader:
             frames = frames[int(match[1]) - 1:int(match[2])]
             line.at += 1
         for frame in frames:
-            whole = frame.linktype == IEEE802154_NOFCS and not frame.note and frame.fcs_ok is not False and len(frame.data) <= MAX_FRAME
             at = self.now + frame.time_us - frames[0].time_us
-            if not whole or at < 0:
+            if not frame.whole or at < 0:
                 self.script.skipped += 1
                 continue
             self.add(lambda node, time, f=frame: node.hear(time, f.data, f.rssi or 0, f.lqi or 0), command.span, at)

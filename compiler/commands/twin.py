@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ..output import STDOUT, Failure, Table, check_target, count, put_json, say, waiting
-from .inputs import Real, json_option
+from .inputs import Real, json_option, shown
 
 SELECTED = re.compile(r"(\d+):(.*)", re.DOTALL)
 
@@ -20,7 +20,8 @@ SELECTED = re.compile(r"(\d+):(.*)", re.DOTALL)
 @click.option("--seconds", type=Real(min=0, min_open=True), default=3.0, show_default=True, help="Virtual time to run for.")
 @click.option("--shell", "shell", multiple=True, metavar="[N:]COMMAND",
               help="Type this into board N's console (1, unless said) at its next prompt; may be given again.")
-@click.option("--frames", "capture", metavar="X.pcap", help="Put a capture's frames on the air, as far apart as recorded (`-`: standard input).")
+@click.option("--frames", "capture", metavar="X.pcap", help="Put a capture's frames on the air, as far apart as recorded (`-`: standard input); records that are no whole frame, or have a wrong FCS, are "
+              "left out, and told.")
 @click.option("--frames-at", type=Real(min=0), default=1.0, show_default=True, metavar="S", help="The first of them, in seconds.")
 @click.option("--out", metavar="Y.pcap", help="Write what was on the air, with FCS (`-`: standard output).")
 @click.option("--loss", type=Real(0, 1), default=0.0, show_default=True, help="Of frames on every link, 0 to 1.")
@@ -63,11 +64,16 @@ def command(elfs: tuple[str, ...], boards: int | None, seconds: float, shell: tu
     if as_json:
         put_json({"seconds": seconds, "frames": [{"time_us": s.time, "sender": s.sender, "psdu": s.psdu.hex()} for s in session.sent],
                   "boards": found, **({"fault": fault} if fault else {}),
+                  **({"left_out": session.unsent, "to_come": session.to_come()} if capture else {}),
                   **({"profile": [profile_of(p) for p in session.profiles]} if profile else {})})
     elif out != STDOUT:
         report(found, frames)
         for board, text in session.untyped():
             say(f"note: {board} has shown no prompt for {text!r}", err=True)
+        if session.unsent:
+            say(f"note: {count(session.unsent, 'record')} of {shown(str(capture))} not put on the air, no whole frame or a wrong FCS", err=True)
+        if not fault and session.to_come():
+            say(f"note: {count(session.to_come(), 'frame')} of {shown(str(capture))} would come later than --seconds {seconds:g}", err=True)
         for each in session.profiles:
             show_profile(each, top)
     if fault:

@@ -11,6 +11,7 @@ from .board import Board
 from .layers import LAYERS, OUTSIDE, TRANSLATED, layer_of
 from .memory import FLASH, FLASH_SIZE, RAM, RAM_SIZE
 
+UNNAMED = "code without a symbol"          #: in flash
 _NUMBER = {layer: i for i, layer in enumerate(LAYERS)}
 
 
@@ -80,7 +81,7 @@ class Profile:
                 if not counts[i].runs:
                     continue
                 function = program.function_at(base + 2 * i) if base == FLASH else None
-                name = function.name if function else TRANSLATED
+                name = function.name if function else UNNAMED if base == FLASH else TRANSLATED
                 entered, spent = out.get(name, (0, Spent()))
                 entered += counts[i].runs if function and function.start == base + 2 * i else 0
                 out[name] = entered, spent + Spent(counts[i].insns, counts[i].cycles)

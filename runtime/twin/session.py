@@ -41,6 +41,7 @@ class Session:
     frames_at: float = 1.0
     profiled: bool = False
     sent: list[Sent] = field(default_factory=list)
+    unsent: int = 0                             #: of `frames`: no whole frame, a wrong FCS, or recorded before the first
     profiles: list[Profile] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -54,6 +55,10 @@ class Session:
         """Commands that wait for a prompt still: (name of the board, command)."""
         return [(shell.board.name, command) for shell in self._shells for command in shell.commands]
 
+    def to_come(self) -> int:
+        """How many of `frames` have not been on the air yet."""
+        return len(self.frames) - self.unsent - sum(sent.sender == OUTSIDE for sent in self.sent)
+
     def _note(self, t: Transmission) -> None:
         self.sent.append(Sent(t.start / US, t.name, t.psdu))
 
@@ -61,6 +66,9 @@ class Session:
         first = None
         for frame in frames:
             first = frame.time_us if first is None else first
+            if not frame.whole or frame.time_us < first:
+                self.unsent += 1
+                continue
             time = round(self.frames_at * SECOND) + (frame.time_us - first) * US
             inject(self.network, frame.data, time)
 
