@@ -10,7 +10,7 @@ from programs import ROOT, example
 from lpn.compiler.build import compile_program
 from lpn.compiler.judge import seal
 from lpn.compiler.replay import happened
-from lpn.runtime.capture import read
+from lpn.runtime.capture import Writer, read
 from lpn.runtime.engines import EngineUnavailable, get_engine
 from lpn.runtime.events import read_events
 
@@ -95,6 +95,11 @@ def test_errors(tmp_path):
     assert lpnc("profile", UDP, "--in", tmp_path / "none.pcap").exit_code == 2
     result = lpnc("profile", UDP, "--in", RECORDING, "--limit", "0")
     assert result.exit_code == 2 and "no frame reached the program" in result.stderr
+    with Writer(tmp_path / "x.pcap", 1) as out:
+        out.add_verbatim(bytes(60), 0)
+    result = lpnc("profile", UDP, "--in", tmp_path / "x.pcap")
+    assert result.exit_code == 2
+    assert "no frame reached the program; dropped: 1 NotFrame; this capture has no 802.15.4 frames: what it has is of link type 1 (Ethernet)" in result.stderr
 
 
 def test_translated_code():
@@ -168,6 +173,7 @@ def test_runs_that_do_something_else_by_themselves(tmp_path):
     assert "give --in X.pcap or --events EVENTS" in lpnc("profile", UDP).stderr
     duty = ROOT / "examples/duty/duty.lpn"
     assert "no hook ran" not in lpnc("profile", duty, "--events", "-", "--hook", "radio.rx_done", input="until 1 ms\n").stderr
+    assert "--limit 0 leaves no run to profile" in lpnc("profile", duty, "--events", duty.with_suffix(".events"), "--limit", "0").stderr
     assert "radio.rx_done never ran" in lpnc("profile", duty, "--events", "-", "--hook", "radio.rx_done", input="until 1 ms\n").stderr
     assert "a profile is of one version" in lpnc("profile", duty, "--events", "-", input=f"1 ms replace {duty}\nuntil 2 ms\n").stderr
     (tmp_path / "x.lpn").write_text("""

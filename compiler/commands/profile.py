@@ -17,7 +17,7 @@ from ..output import Failure, counted, say, waiting
 from ..replay import HookRun, happened
 from ..runner import Runner
 from .externs import Answers, extern_option
-from .frames import chosen, outcomes
+from .frames import Totals, chosen, outcomes
 from .inputs import asked, compile_options, json_option, read_source, shown, tables_of, warnings
 from .judge import compiled_and_sealed
 from .run import Number
@@ -58,10 +58,12 @@ def command(file: str, capture: str | None, events: str | None, tables_file: str
 
     The engine's own code runs on an emulated Cortex-M3; what it executes from the
     fetch of an eBPF instruction to the next fetch, or till the container is left,
-    is that instruction's; with --engine thumb2 what was written for it, and the
-    helper it calls. Where two became one the code stands with the last. Cycles are
-    those of Arm's manual, without wait states of the flash. What the radio takes is
-    not in them.
+    is that instruction's; several that it does at once count as the first of them,
+    so "eBPF" (with --json: executed) is less than what `lpnc run` counts. With
+    --engine thumb2 it is what was written for the instruction, and the helper it
+    calls; where two became one the code stands with the last. Cycles are those of
+    Arm's manual, without wait states of the flash. What the radio takes is not in
+    them.
 
     With --events each hook that ran has tables of its own, and with --json an object
     with its name as `hook`; `frames` is how many packets, or runs.
@@ -98,18 +100,18 @@ def command(file: str, capture: str | None, events: str | None, tables_file: str
         return profiled
     report = Report(made, top, listing)
     if events is None:
-        profiled = loaded(number)
-        for _ in counted(outcomes(str(capture), [Frames(profiled)], node, fcs, limit), "frames"):
-            pass
+        profiled, totals = loaded(number), Totals(received=number is None)
+        for outcome in counted(outcomes(str(capture), [Frames(profiled)], node, fcs, limit), "frames"):
+            totals.add(outcome)
         if not profiled.profile.frames:
-            raise Failure("no frame reached the program")
+            raise Failure("; ".join(["no frame reached the program", *totals.lines()[1:]]))
         report.put(profiled, None) if as_json else report.show(profiled, "packet")
         return 0
     status = 0
-    for name, runs in hook_runs(file, events, hook, program, made, tables, node, externs).items():
+    for name, runs in hook_runs(file, events, hook, limit, program, made, tables, node, externs).items():
         profiled = loaded(runs[0].hook)
         try:
-            for run in counted(iter(runs[:limit]), "runs"):
+            for run in counted(iter(runs), "runs"):
                 run.once_more(profiled)
         except EngineError as e:
             say(f"lpnc: {name}: {e}", err=True)
@@ -123,9 +125,11 @@ def command(file: str, capture: str | None, events: str | None, tables_file: str
     return status
 
 
-def hook_runs(file: str, events: str, hook: str | None, program: ast.Program, made: Compiled, tables: control.Tables | None, node: dict[str, int],
-              externs: Externs) -> dict[str, list[HookRun]]:
-    """By the name of each hook that is asked for, its runs, at least one."""
+def hook_runs(file: str, events: str, hook: str | None, limit: int | None, program: ast.Program, made: Compiled, tables: control.Tables | None,
+              node: dict[str, int], externs: Externs) -> dict[str, list[HookRun]]:
+    """By the name of each hook that is asked for, its first `limit` runs, at least one."""
+    if limit == 0:
+        raise Failure("--limit 0 leaves no run to profile")
     script = read_script(events)
     if script.replacements:
         raise Failure(f"{shown(events)}: a profile is of one version of the program, and here {script.replacements[0][1]} takes over")
@@ -136,7 +140,7 @@ def hook_runs(file: str, events: str, hook: str | None, program: ast.Program, ma
             raise Failure(f"{shown(file)}: {e}", 1) from None
     if hook is not None and hook not in names:
         raise Failure(f"{shown(file)}: there is no hook {hook}: there are {', '.join(names)}")
-    found = {name: mine for i, name in enumerate(names) if hook in (None, name) and (mine := [run for run in runs if run.hook == i])}
+    found = {name: mine for i, name in enumerate(names) if hook in (None, name) and (mine := [run for run in runs if run.hook == i][:limit])}
     if not found:
         raise Failure(f"{shown(events)}: {'no hook ran' if hook is None else f'{hook} never ran'}", 1)
     return found
