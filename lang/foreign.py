@@ -7,7 +7,7 @@ from antlr4 import Token
 
 from .extents import OPENERS, block_end, label_end, one_of, place_start, statement_end, statement_start, type_end, written
 from .foreign_declarations import KEPT, OUTSIDE, TAKING, declared_elsewhere
-from .foreign_types import written_here
+from .foreign_types import address_kind, written_here
 from .hooks import BOUND, EVENTS, HANDLED, handler_of
 from .times import WRITTEN
 
@@ -17,6 +17,7 @@ CALCULATED = ("+", "-", "*", "&", "|", "^", "~", "!", "..")
 LONG_TIMES = ("Hz", "hz", "kHz", "sec", "secs", "second", "seconds", "m", "mins", "minute", "minutes", "h", "hour", "hours", "msec", "usec", "ns")
 DIRECTIONS = ("in", "out", "inout")
 TYPE_WORDS = ("bit", "int", "bool", "le", "error")
+ORDERS = ("le", "be", "little", "big")
 LOOP = "a loop has a constant number of turns: for (i in 0..4) { ... }"
 
 
@@ -58,7 +59,7 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
         return Foreign(index, "there is no '->'", f"write {written(tokens, place_start(tokens, index), index)}.{tokens[index + 1].text}", index, index + 1, (".",))
     if name == "&" and before.text in ("(", ",", "="):
         return Foreign(index, "there are no pointers", "a parameter that is changed is out or inout", index, index + 1 + (tokens[index + 1].text == "mut"))
-    if before.text == "int" and (name.isidentifier() or name == ")"):
+    if before.text == "int" and (name.isidentifier() or name == ")") and not (name in ORDERS and tokens[index + 1].text == "<"):
         return Foreign(index - 1, "'int' needs a width", f"write int<32>{' ' + name if name != ')' else ''}", index - 1, index, ("int", "<", "32", ">"))
     if tokens[first].text in ("elif", "elsif", "elseif") and tokens[first - 1].text == "}":
         return Foreign(first, f"there is no '{tokens[first].text}'", "write else if", first, first + 1, ("else", "if"))
@@ -168,6 +169,20 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
     if tokens[first].text == "meter" and name == "(" and index == first + 2:
         return Foreign(first, "a meter has a type, of what it counts in", f"write meter<bit<16>> {before.text}(...);", first, statement_end(tokens, first))
     return without_parentheses(tokens, index)
+
+
+def bare_address(tokens: list[Token], index: int) -> Foreign | None:
+    """An address without its quotes, which token `index` is part of."""
+    def joins(at: int) -> bool:
+        return tokens[at - 1].stop + 1 == tokens[at].start and all(one.text.isalnum() or one.text in (":", "-", ".") for one in tokens[at - 1:at + 1])
+    start, end = index, index + 1
+    while start and joins(start):
+        start -= 1
+    while joins(end):
+        end += 1
+    end -= tokens[end - 1].text == ":" and (tokens[end - 2].text != ":" or tokens[end - 3].text == ":")        # of the case that it is the key of
+    kind = address_kind(text := written(tokens, start, end))
+    return Foreign(start, "an address stands in quotes", f'write {kind}"{text}"', start, end, ("0",)) if kind else None
 
 
 def without_type(tokens: list[Token], first: int, index: int) -> Foreign:
@@ -436,9 +451,20 @@ def foreign_choice(tokens: list[Token], index: int) -> Foreign | None:
                        start, arms + (tokens[arms].text == ";"))
     begin = next((at + 1 for at in range(start - 1, -1, -1) if tokens[at].text in ("{", "}")), start)
     name = next((at for at in range(start, len(tokens)) if tokens[at].text in (";", "{", "}")), index) - 1
-    if begin < 6 or tokens[begin - 5].text != "choice" or tokens[begin - 1].text != "{" or name <= start or not tokens[name].text.isidentifier():
+    if begin < 6 or tokens[begin - 5].text != "choice" or tokens[begin - 1].text != "{":
         return None
     close = next((at for at in range(begin, len(tokens)) if tokens[at].text in ("{", "}")), begin)
+    if (colon := label_end(tokens, start)) is not None and index <= colon:
+        rest = written(tokens, colon, name + 1)
+        if tokens[start].text == "default":
+            return Foreign(start, "a choice has no default", "a member of the tag's enum without an arm has nothing there; write an arm for each that has", begin, close)
+        if tokens[start + 1].text == "." and colon == start + 3:
+            return Foreign(start, "an arm has the name of its member alone", f"write {tokens[start + 2].text}{rest};", begin, close)
+        tag = tokens[begin - 3].text
+        return Foreign(start, "an arm has the name of a member of its tag's enum", f"declare enum bit<8> Kind {{ one = {written(tokens, start, colon)}, ... }} for '{tag}', and write one{rest};",
+                       begin, close)
+    if name <= start or not tokens[name].text.isidentifier():
+        return None
     return Foreign(start, "an arm's name stands before its type", f"write {tokens[name].text}: {written(tokens, start, name)};", begin, close)
 
 
@@ -449,7 +475,12 @@ def foreign_field(tokens: list[Token], index: int) -> Foreign | None:
         arms = statement_end(tokens, index)
         return Foreign(start + 2, "the tag of a choice is a field of the header", f"ask for each field: bit<8> x when ({written(tokens, start + 2, index - 1)} == 1);",
                        start, statement_end(tokens, arms))
+    if (other := foreign_order(tokens, start)) is not None:
+        return other
     token, name = tokens[index].text, tokens[index - 1].text if index else ""
+    if token in ("!=", *COMPARED[:4]) and index > start + 1 and name.isidentifier():
+        end = next((at for at in range(index, len(tokens)) if tokens[at].text in ("when", ";", "}")), index)
+        return Foreign(index, "a condition on a field's value stands by itself", f"write {written(tokens, start, index)}; where ({written(tokens, index - 1, end)});", index, end)
     if token == "," and name.isidentifier() and index - start > 1 and (other := tokens[index + 1].text).isidentifier() \
             and tokens[index + 2].text in (",", ";"):
         type_ = written(tokens, start, index - 1)
@@ -498,6 +529,21 @@ def foreign_field(tokens: list[Token], index: int) -> Foreign | None:
         return Foreign(index, "how many elements there are stands behind the type", f"write {type_}[{written(tokens, index + 1, close)}] {name};", start, end)
     return Foreign(index, "a field has no elements", f"headers make stacks, H[4] {name}; octets of any number are a varbit: varbit<32> {name} sized (8 * (bit<16>) n);",
                    start, end)
+
+
+def foreign_order(tokens: list[Token], start: int) -> Foreign | None:
+    """What is known of the field that begins there, where its type and how it lies in the packet are two words, as in `le int<16> x`."""
+    end = next((at for at in range(start, len(tokens)) if tokens[at].text not in ("<", ">", "bit", "int", *ORDERS) and not is_number(tokens[at])), start)
+    said = [token.text for token in tokens[start:end] if token.text not in ("<", ">")]
+    order, kind, width = ([one for one in said if fits(one)] for fits in (ORDERS.__contains__, ("bit", "int").__contains__, str.isdigit))
+    if not (len(order) == len(kind) == len(width) == 1 and len(said) == 3 and tokens[end].text.isidentifier()):
+        return None
+    type_, name = f"{kind[0]}<{width[0]}>", tokens[end].text
+    if order[0] in ("be", "big"):
+        return Foreign(start, "a number is big-endian where nothing else is said", f"write {type_} {name}", start, end, (kind[0], "<", width[0], ">"))
+    if kind[0] == "bit":
+        return Foreign(start, "a little-endian number has a type of its own", f"write le<{width[0]}> {name}", start, end, ("le", "<", width[0], ">"))
+    return Foreign(start, "a little-endian number with a sign is a field of a word", f"write word le<{width[0]}> {{ {type_} {name}; }}", start, end, ("int", "<", width[0], ">"))
 
 
 def result_behind(tokens: list[Token], index: int) -> tuple[int, int, int] | None:

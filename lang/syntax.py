@@ -16,8 +16,9 @@ from antlr4.ListTokenSource import ListTokenSource
 from .deep import deep
 from .diagnostics import Diagnostics
 from .extents import statement_start, written
-from .foreign import foreign, foreign_choice, foreign_field, foreign_part, foreign_variable, foreign_word, result_behind
+from .foreign import bare_address, foreign, foreign_choice, foreign_field, foreign_part, foreign_variable, foreign_word, result_behind
 from .foreign_declarations import DECLARATIONS
+from .foreign_types import address_as_number
 from .grammar.LpnLexer import LpnLexer
 from .grammar.LpnParser import LpnParser
 from .source import Source, Span
@@ -184,6 +185,8 @@ def of_string(text: str, before: list[Token]) -> tuple[str, str]:
     printed = next((word for word in words if word in PRINTS), None)
     if printed is not None and words[-1] == "(":
         return f"there is no '{printed}'", "counters count, and lpnc run --verbose shows each packet; a node is told numbers: extern void trace(bit<32> what, bit<32> value);"
+    if words and (number := address_as_number(words[-1], text)):
+        return f"there is no {words[-1]}\"...\"", number
     return "a string is not a value of LPN", 'addresses are written ip6"fe80::1" or eui64"00-12-4b-00-01-02-03-04"'
 
 
@@ -308,6 +311,9 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
         diagnostics.error("a state has one transition, at its end", span_of(source, token),
                           "choose in that one: transition select(a == b) { true: here; false: there; }")
         return without_statement(tokens, index)
+    if (bare := bare_address(tokens, index)) is not None:
+        diagnostics.error(bare.what, span_of(source, tokens[bare.at]), bare.help)
+        return tokens[:bare.start] + [make(kind_of(word), word, token) for word in bare.words] + tokens[bare.end:]
     if (keys := keys_in_a_row(tokens, mistake)) is not None:
         start, first, target, end = keys
         one, other, to = written(tokens, start, first - 1), written(tokens, first, next_colon(tokens, first)), written(tokens, target, end)

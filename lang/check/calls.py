@@ -35,6 +35,11 @@ DONE_WITH = {ast.Deparser: "what it makes of headers is sent, radio.send({0}(h))
              ast.Counter: "write {}.count()", ast.Meter: "write {}.execute()",
              ast.Codec: "a codec is named where the packet is read or written: pkt.extract(h.x via {0}(...)), pkt.emit(h.x via {0}(...))"}
 
+#: What is done with a packet's meta, by what it is called elsewhere; {}: its name.
+OF_META = {**dict.fromkeys(("drop", "discard", "reject", "deny"), "write {0}.verdict = DROP, and {0}.reason = error.X before it"),
+           **dict.fromkeys(("send", "transmit", "forward", "emit"), "write {0}.verdict = TRANSMIT: what the chain's deparser makes of the headers is sent"),
+           **dict.fromkeys(("deliver", "port"), "write {0}.port = 7; {0}.verdict = DELIVER;"), "accept": "write {0}.verdict = ACCEPT", "consume": "write {0}.verdict = CONSUMED"}
+
 #: Methods of a header by what they are called elsewhere.
 OF_HEADERS = {**dict.fromkeys(("invalidate", "setinvalid", "set_invalid", "remove", "delete", "removeHeader"), "setInvalid"),
               **dict.fromkeys(("validate", "setvalid", "set_valid", "add", "create", "addHeader"), "setValid"),
@@ -200,6 +205,8 @@ class Calls(PacketMethods, ObjectMethods, Base):
         if callee.name not in methods:
             what = f"header {type_}" if isinstance(type_, HeaderType) else described(type_)
             hint = f"write pkt.{callee.name}({base.span.text})" if methods and callee.name in ("extract", "emit") else suggest(OF_HEADERS.get(callee.name, callee.name), methods)
+            if isinstance(type_, Meta):
+                hint = OF_META.get(callee.name, "the verdict is assigned, {0}.verdict = DROP; what it has is read").format(base.span.text)
             if isinstance(function := self.scope.find(callee.name), ast.Function):
                 hint = f"write {callee.name}({callee.base.span.text}{', ...' if len(function.params) > 1 else ''})"
             self.error(f"{what} has no method '{callee.name}'", callee, hint or (f"it has {', '.join(methods)}" if methods else ""))

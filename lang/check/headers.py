@@ -100,7 +100,10 @@ class Headers(Base):
         elif field.sized is not None and field.type is not None:
             self.error("only a varbit is sized", field.sized, "declare the field varbit<N>")
         if field.equation is not None and not isinstance(field.type, Varbit):
-            self.value(field.equation, field.type, f"field '{field.name}'")
+            if isinstance(field.equation, (ast.RangeSet, ast.ListExpr, ast.Tuple)):
+                self.error("the values that a field may have stand behind 'in'", field.equation, f"write {field.name} in {{ {field.equation.span.text.strip('{()} ')} }}")
+            else:
+                self.value(field.equation, field.type, f"field '{field.name}'")
         if field.deferred and field.equation is None:
             self.error("'deferred' belongs to an equation", field, f"write {field.name} = ... deferred")
         if field.name == "_" and field.deferred:
