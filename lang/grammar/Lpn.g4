@@ -16,7 +16,7 @@ item
 
 identifier
     : IDENT
-    | 'actions' | 'after' | 'apply' | 'be' | 'buffer' | 'choice' | 'cost' | 'counter' | 'default_action'
+    | 'actions' | 'after' | 'apply' | 'be' | 'buffer' | 'choice' | 'control' | 'cost' | 'counter' | 'default_action'
     | 'deferred' | 'energy' | 'entries' | 'every' | 'first' | 'import' | 'jitter' | 'key' | 'max' | 'meter' | 'migrate'
     | 'min' | 'ms' | 'of' | 'on' | 'partial' | 'persistent' | 'priority' | 'protocol' | 'register' | 's' | 'size' | 'sized' | 'slot'
     | 'state' | 'tag' | 'timeout' | 'timing' | 'us' | 'value_set' | 'var' | 'version' | 'via' | 'when' | 'within' | 'word'
