@@ -32,7 +32,7 @@ def summed_headers(program: ast.Program, diagnostics: Diagnostics) -> None:
                 continue
             if sums_payload(later.header.items):
                 diagnostics.error(f"'{one}' sums its payload, and so does '{later}', which can be valid with it", one.field.span,
-                                  "one checksum inside another: do not extract the inner one")
+                                  "one checksum inside another: declare the inner header without that equation, its checksum a plain field")
                 return
             if one.field in later.field.args and reads_a_sum(one.header, later):
                 diagnostics.error(f"'{later}' looks at a sum in '{one.field.name}' that '{later}' is part of", later.field.span,
