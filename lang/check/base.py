@@ -194,7 +194,8 @@ class Base:
             return
         old = scope.names.get(name)
         if old is not None and isinstance(old, ast.Node):
-            self.error(f"'{name}' is declared twice", decl, "rename one of the two",
+            imported = old.span.source is not decl.span.source
+            self.error(f"'{name}' is declared twice", decl, "leave it out, if what is imported is meant, or rename it" if imported else "rename one of the two",
                        notes=[("the first one is here", old.span)])
             self.twice.add(name)
             return
