@@ -52,3 +52,19 @@ def test_all_are_there():
 def test_compiled_here(name, tmp_path):
     for variant in csources.VARIANTS:
         judge(csources.compiled(name, csources.usual(name), variant, tmp_path))
+
+
+def test_loops_are_not_unrolled_in_vain_for_ever(monkeypatch):
+    """Two nested loops and one mistake that no copies help: with a quarter of the effort gone no more are tried."""
+    verifying, spent = sys.modules["lpn.verifier.verify"], []
+    right = verifying._turn_by_turn
+
+    def turn_by_turn(attempts, known):
+        before = attempts.left
+        found = right(attempts, known)
+        spent.append((before - attempts.left, before, max(one[0].analysis_steps for one in attempts.made)))
+        return found
+    monkeypatch.setattr(verifying, "_turn_by_turn", turn_by_turn)
+    judge(next(one for one in COMMITTED if (one.name, one.cpu, one.variant) == ("merged", "v4", "twin")))
+    (effort, left, last), = spent
+    assert last < effort <= left // 4 + last

@@ -250,16 +250,16 @@ def _kept_apart(attempts: Attempts, known: Attempt, which: Callable[[Fixpoint, i
 
 
 def _turn_by_turn(attempts: Attempts, known: Attempt) -> Attempt | None:
-    """Accepted, where loops of a few turns are unrolled; else None."""
+    """Accepted, where loops of a few turns are unrolled; else None. What is tried grows with each loop: no more is begun where a quarter of the effort is gone."""
     splits: list[cfg.Split] = []
-    tries = TRIES
+    tries, enough = TRIES, attempts.left - attempts.left // 4
     while True:
         report, _, graph, broken = known
         if report.rule not in (*OF_DATA, *OF_LOOPS) or report.insn is None or broken is None:
             return None
         further = None
         for wanted in unrolled.candidates(broken[0], report.insn, unrolled.ROOM - graph.expanded + report.insns):
-            if not tries or attempts.left <= 0:
+            if not tries or attempts.left <= enough:
                 return None
             tries -= 1
             again = attempts.of([*splits, wanted])

@@ -4,13 +4,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .regions import regions
-from .rewrite import Line, Ways, reads_writes, repeated
+from .rewrite import Line, Ways, reads_writes, sweep
 from .tails import Reached, needs_proof
 
 
-@repeated
-def merge_begins(code: list[Line]) -> bool:
-    ways, reached = Ways(code), regions(code)
+def merge_begins(code: list[Line]) -> None:
+    """Until there are no begins alike. What an instruction reaches stays what it is: in front of the branch it reaches what it reached on both ways."""
+    reached = regions(code)
+    while merge_one(code, reached):
+        sweep(code)
+
+
+def merge_one(code: list[Line], reached: Reached) -> bool:
+    ways = Ways(code)
     for i, branch in ways.lone_branches():
         on, to = code[i + 1], branch.target
         if on is to or on in ways.to or not same(on, to) or not may_be_in_front(on, branch, reached) or reached.get(on) != reached.get(to):

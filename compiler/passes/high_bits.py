@@ -79,7 +79,7 @@ def masked_tests(code: list[Line]) -> dict[Line, Masked]:
 
 def compare_bounds(code: list[Line]) -> None:
     found, instead = masked_tests(code), {}
-    for line, known in facts(code):
+    for line, known in facts(code) if found else ():
         if line in found:
             bits, value = known.registers[found[line].reg]
             tests = found[line].tests((value | ~bits) & HALF)

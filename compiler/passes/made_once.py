@@ -17,7 +17,7 @@ LONGEST = 4                                     # instructions that differ in on
 
 @repeated
 def make_once(code: list[Line]) -> bool:
-    ways, reached = Ways(code), regions(code)
+    ways, reached = Ways(code), None
     for i, branch in ways.lone_branches():
         to = ways.index[branch.target]
         length = length_of(code, to, code[i + 1])
@@ -30,7 +30,10 @@ def make_once(code: list[Line]) -> bool:
         if at is None:
             continue
         insn, other, behind = first[at].insn, second[at].insn, first[at + 1:]
-        if not begins_anew(first, second) or not adds_another(insn, other) or asked(branch) & changed(first[at:]) or any(needs_proof(line, reached) for line in behind):
+        if not begins_anew(first, second) or not adds_another(insn, other) or asked(branch) & changed(first[at:]):
+            continue
+        reached = regions(code) if reached is None else reached
+        if any(needs_proof(line, reached) for line in behind):
             continue
         less = Line(replace(insn, imm=insn.imm - other.imm), None, first[at].source)
         first[at].insn = other
