@@ -120,6 +120,8 @@ class StatementBuilder(ExpressionBuilder):
                 self.error(message, ctx, hint)
             elif isinstance(first, ast.Member) and (first.name in {*builtins.HEADER_METHODS, "count", "apply"} or isinstance(first.base, ast.Name) and first.base.name == "radio"):
                 self.error(f"'{first.name}' is called", ctx, f"write {first.name}()" if first.name in builtins.HEADER_METHODS else f"write {self.span(ctx).text.rstrip('; ')}()")
+            elif isinstance(first, ast.Name) and (verdict := first.name.upper()) in builtins.VERDICTS:
+                self.error("this statement does nothing", ctx, f"a verdict is assigned: m.verdict = {verdict}")
             else:
                 self.error("this statement does nothing", ctx, "assign the value, or remove it")
             return ast.Block(self.span(ctx), [])

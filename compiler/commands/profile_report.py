@@ -39,7 +39,7 @@ class Report:
         found, sources = profiled.profile, self.units.sources
         everything = found.total.cycles
         say(f"{count(found.frames, what)}: {found.total.cycles / found.frames:,.0f} cycles and {found.total.thumb / found.frames:,.0f} "
-            f"Thumb instructions each, of the mean\n")
+            f"Thumb instructions each, on average\n")
         show("part of the engine", found.parts, found.frames, everything)
         show("module", {**modules(found), "(between modules)": found.slots[NOWHERE]}, found.frames, everything, executed=True)
         first = dict(ranked(self.lines(found))[:self.top])
