@@ -20,8 +20,8 @@ SELECTED = re.compile(r"(\d+):(.*)", re.DOTALL)
 @click.option("--seconds", type=Real(min=0, min_open=True), default=3.0, show_default=True, help="Virtual time to run for.")
 @click.option("--shell", "shell", multiple=True, metavar="[N:]COMMAND",
               help="Type this into board N's console (1, unless said) at its next prompt; may be given again.")
-@click.option("--frames", "capture", metavar="X.pcap", help="Put a capture's frames on the air, as far apart as recorded (`-`: standard input); records that are no whole frame, or have a wrong FCS, are "
-              "left out, and told.")
+@click.option("--frames", "capture", metavar="X.pcap", help="Put a capture's frames on the air, as far apart as recorded (`-`: standard input); "
+              "records that are no whole frame, or have a wrong FCS, are left out, and told.")
 @click.option("--frames-at", type=Real(min=0), default=1.0, show_default=True, metavar="S", help="The first of them, in seconds.")
 @click.option("--out", metavar="Y.pcap", help="Write what was on the air, with FCS (`-`: standard output).")
 @click.option("--loss", type=Real(0, 1), default=0.0, show_default=True, help="Of frames on every link, 0 to 1.")
