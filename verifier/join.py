@@ -8,7 +8,7 @@ from math import gcd
 from . import affine, domain as d, exclusive, filled, octets, summands
 from .affine import MAX_LINES
 from .places import Places, joined_places, no_constants
-from .state import INF, LEN, MADE_OF, MAX_DIFFS, MAX_NEAR, NEAR, NUMBER, State, Value, congruent
+from .state import INF, LEN, MADE_OF, MAX_DIFFS, MAX_NEAR, NEAR, NUMBER, State, Value, congruent, parts_made_of
 
 ZERO = d.const(0)
 FAR = 1 << 16                                         # of places: further than any region goes
@@ -93,16 +93,17 @@ def _join_lines(out, states, members, new):
         return not sym or sym in members and members[sym][0].count(sym) == len(states) and not any(members[sym][1])
 
     first = states[0]
-    if not (first.lines or first.bits or new or any([getattr(first, made_of) for made_of in MADE_OF])):
+    if not (first.lines or first.bits or new or any(parts_made_of(first))):
         return
     for key, line in first.lines.items():
         if all(s.lines.get(key) == line for s in states) and same(key[0]) and same(key[1]) and same(line[0]):
             out.lines[key] = line
-    for made_of in MADE_OF:
-        known, kept = [getattr(s, made_of) for s in states], getattr(out, made_of)
-        for x, t in known[0].items():
-            if all(each.get(x) == t for each in known) and same(x) and same(t[0]):
-                kept[x] = t
+    for part, known in zip(MADE_OF, parts_made_of(first)):
+        if known:
+            others, kept = [getattr(s, part) for s in states[1:]], getattr(out, part)
+            for x, t in known.items():
+                if all(each.get(x) == t for each in others) and same(x) and same(t[0]):
+                    kept[x] = t
     for x, row in first.bits.items():
         if all(s.bits.get(x) == row for s in states) and same(x) and all(map(same, row.roots)):
             out.bits[x] = row

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from . import affine, domain as d, exclusive, filled, octets
-from .state import LEN, LOW_HALF, MADE_OF, NUMBER, POINTER, UNUSABLE, State, Value, congruent, stack_bits
+from .state import LEN, LOW_HALF, MADE_OF, NUMBER, POINTER, UNUSABLE, State, Value, congruent, parts_made_of, stack_bits
 
 
 class Gap(str):
@@ -85,10 +85,9 @@ def leq(a: State, b: State, local=None) -> str | None:
     for (x, y), (base, k, c) in b.lines.items():
         if base and to.setdefault(base, (base, 0)) != (base, 0) or x not in to or y not in to or not affine.on_line(a, to[x], base, to[y], k, c):
             return f"line of symbols {x}, {y}"
-    for made_of, what in MADE_OF.items():
-        known, wanted = getattr(a, made_of), getattr(b, made_of)
+    for part, what, wanted in zip(MADE_OF, MADE_OF.values(), parts_made_of(b)):
         for x, t in wanted.items():
-            if to.get(x) != (x, 0) or to.get(t[0], (t[0], 0)) != (t[0], 0) or known.get(x) != t:
+            if to.get(x) != (x, 0) or to.get(t[0], (t[0], 0)) != (t[0], 0) or getattr(a, part).get(x) != t:
                 return f"{what} of symbol {x}"
     for x, row in b.bits.items():
         if a.bits.get(x) != row or any(to.get(y) != (y, 0) for y in {x} | row.roots):

@@ -9,6 +9,7 @@ ranges imply: `diff[cursor, LEN]` is how much of the packet lies behind the curs
 from __future__ import annotations
 
 from fractions import Fraction
+from operator import attrgetter
 from typing import NamedTuple
 
 from . import affine, bits, derived, domain as d, exclusive, filled, octets, summands
@@ -77,6 +78,7 @@ MADE_OF = {"scaled": "shift", "quotients": "quotient", "cleared": "bits", "halve
 OF_BLOCK = ("shifted", "products", "rounded", "extended", "signs", "turned")     # the same, forgotten where a block begins
 KNOWN = ("regs", "vars", "diff", "frames", "defs", "added", "strides", "lines", *MADE_OF, *OF_BLOCK, "bits", "sums", "filled",
          "exclusive")                                 # in which states differ: what is owed is no part of it
+parts_made_of, parts_known = attrgetter(*MADE_OF), attrgetter(*KNOWN)
 
 
 class State:
@@ -141,20 +143,17 @@ class State:
 
     def collected(self, keep=frozenset()) -> State:
         """What `collect` leaves, in a state that shares its parts with this one: neither may be changed any more."""
-        s = State.__new__(State)
-        for part in State.__slots__:
-            setattr(s, part, getattr(self, part))
+        s = State.__new__(State)                                # written out, as above
+        s.regs, s.vars, s.diff, s.frames = self.regs, self.vars, self.diff, self.frames
+        s.defs, s.added, s.strides, s.lines = self.defs, self.added, self.strides, self.lines
+        s.scaled, s.quotients, s.cleared, s.halves, s.masked, s.powers, s.swapped = parts_made_of(self)
+        s.filled, s.bits, s.sums, s.owed, s.settled, s.exclusive = self.filled, self.bits, self.sums, self.owed, self.settled, self.exclusive
         s.collect(keep)
         return s
 
     def __eq__(self, other):
         """The same is known, of the same symbols."""
-        if self is other:
-            return True
-        for part in KNOWN:
-            if getattr(self, part) != getattr(other, part):
-                return False
-        return True
+        return self is other or self.regs == other.regs and parts_known(self) == parts_known(other)
 
     def facts(self) -> int:
         """How much is known: what memory the state takes."""
@@ -393,8 +392,7 @@ class State:
 
     def collect(self, keep=frozenset()) -> None:
         """At a block's start: forget symbols no place refers to, but for `keep`. Parts are replaced, not changed."""
-        for kind in OF_BLOCK:
-            setattr(self, kind, {})
+        self.shifted, self.products, self.rounded, self.extended, self.signs, self.turned = {}, {}, {}, {}, {}, {}
         live = {v[2] for v in self.regs if v is not None}      # Value.sym, without the way through its name
         live |= ALWAYS
         for frame in self.frames:
